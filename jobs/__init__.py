@@ -1,0 +1,1 @@
+"""Composition: one file per job, the command line, and the scheduler."""

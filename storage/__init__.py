@@ -1,0 +1,1 @@
+"""The history of verdicts in DuckDB: the only package that speaks SQL."""
