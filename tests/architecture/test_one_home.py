@@ -96,7 +96,7 @@ def test_every_silenced_check_says_why() -> None:
 
 
 def test_import_contracts_hold() -> None:
-    """Core imports none of the other packages; storage and reports import neither each other nor jobs."""
+    """The core imports no other package; storage and reports know only the core."""
     forbidden = {
         "recurring_eval": {"jobs", "storage", "reports"},
         "storage": {"jobs", "reports"},
