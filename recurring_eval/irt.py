@@ -1,0 +1,42 @@
+"""Curves of the Rasch model: pure functions of ability and difficulty, in logits."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+
+def sigmoid(x: ArrayLike) -> NDArray[np.float64]:
+    """Logistic function ``1 / (1 + exp(-x))``, stable for every finite `x`."""
+    return np.asarray(special.expit(np.asarray(x, dtype=np.float64)))
+
+
+def logit(p: ArrayLike) -> NDArray[np.float64]:
+    """Inverse of `sigmoid`; -inf at 0, inf at 1, NaN outside [0, 1]."""
+    return np.asarray(special.logit(np.asarray(p, dtype=np.float64)))
+
+
+def pass_probability(ability: ArrayLike, difficulty: ArrayLike) -> NDArray[np.float64]:
+    r"""Probability of a pass, :math:`\sigma(\theta - \beta)`.
+
+    Parameters
+    ----------
+    ability, difficulty : array_like
+        In logits; broadcast against each other, so ``ability[:, np.newaxis]``
+        with ``difficulty`` of shape (n,) gives the (m, n) table.
+
+    Returns
+    -------
+    ndarray
+        Of the broadcast shape, in [0, 1].
+    """
+    return sigmoid(np.subtract(ability, difficulty, dtype=np.float64))
+
+
+def item_information(ability: ArrayLike, difficulty: ArrayLike) -> NDArray[np.float64]:
+    r"""Fisher information of one trial about ability, :math:`p(1 - p)`.
+
+    Arguments broadcast as in `pass_probability`. Computed as
+    :math:`\sigma(x)\sigma(-x)`, which keeps its precision in both tails.
+    """
+    x = np.subtract(ability, difficulty, dtype=np.float64)
+    return sigmoid(x) * sigmoid(-x)
