@@ -7,6 +7,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from threadpoolctl import threadpool_limits
 
 Floats = NDArray[np.float64]
 
@@ -94,13 +95,16 @@ def maximise_posterior(
     def evaluate(row: Floats, column: Floats) -> _Point:
         return _evaluate(counts, row, column, row_precision, column_precision)
 
-    point = evaluate(*_start(counts))
-    step = _newton_step(counts, point, row_precision, column_precision)
-    n_iterations = 0
-    while step.largest > tolerance and n_iterations < max_iterations:
-        point = _advance(point, step, evaluate)
+    # One BLAS thread: the same bits whatever the number of cores, and at these
+    # sizes more threads burn CPU without being faster.
+    with threadpool_limits(limits=1, user_api="blas"):
+        point = evaluate(*_start(counts))
         step = _newton_step(counts, point, row_precision, column_precision)
-        n_iterations += 1
+        n_iterations = 0
+        while step.largest > tolerance and n_iterations < max_iterations:
+            point = _advance(point, step, evaluate)
+            step = _newton_step(counts, point, row_precision, column_precision)
+            n_iterations += 1
     return Mode(
         row=point.row,
         column=point.column,
