@@ -1,1 +1,26 @@
-"""TODO estimators."""
+"""Estimators of a full pass rate: numeric functions on arrays aligned with a model."""
+
+from recurring_eval.estimators.feasible import clip_to_feasible, feasible_range
+from recurring_eval.estimators.gpirt import (
+    RANDOM_DIVISOR,
+    STRATA_DIVISOR,
+    GpirtConstants,
+    fit_gpirt_constants,
+    gpirt_score,
+    gpirt_weight,
+)
+from recurring_eval.estimators.pirt import pirt_score
+from recurring_eval.estimators.weighted import weighted_score
+
+__all__ = [
+    "RANDOM_DIVISOR",
+    "STRATA_DIVISOR",
+    "GpirtConstants",
+    "clip_to_feasible",
+    "feasible_range",
+    "fit_gpirt_constants",
+    "gpirt_score",
+    "gpirt_weight",
+    "pirt_score",
+    "weighted_score",
+]

@@ -1,0 +1,142 @@
+"""Difficulty-stratified subsets: one question per stratum of the Rasch difficulties."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.errors import InputError
+from recurring_eval.records import Subset
+from recurring_eval.validation import require_subset_size
+
+STRATIFIED: Final = "stratified"
+"""Design name, part of a subset's hash."""
+
+_MICRO: Final = 1_000_000
+
+
+def stratified_subset(
+    model: RaschModel,
+    bank_version: str,
+    k: int,
+    *,
+    seed: int = 0,
+    tie_order: NDArray[np.intp] | None = None,
+) -> Subset:
+    """Choose the question nearest the median of each of k difficulty strata.
+
+    Questions are ordered by difficulty rounded to six decimals, equal ones by
+    question key, and cut into k strata whose sizes differ by at most one. The
+    deployed design of the production study (She and Lin 2026, section 3).
+
+    Parameters
+    ----------
+    model : RaschModel
+        Its questions are the bank.
+    bank_version : str
+    k : int
+        Number of questions, ``1 <= k <= N``.
+    seed : int, optional
+        Recorded in the subset and its hash; the choice does not depend on it.
+    tie_order : ndarray of int, shape (N,), optional
+        Rank of each question of the model among equal difficulties, in place
+        of the order of question keys. Used by replays, whose figures would
+        otherwise hang on one arbitrary order.
+
+    Returns
+    -------
+    Subset
+        Ids in bank order; each weight is the stratum's share of the bank.
+
+    Raises
+    ------
+    InputError
+        If k is outside 1..N or `tie_order` is not a permutation.
+    """
+    order = difficulty_order(model, tie_order=tie_order)
+    micro = micro_difficulty(model.difficulty)[order]
+    first, size = stratum_bounds(len(order), k)
+    chosen = order[representatives(micro, first, size)]
+    return subset_of(model, bank_version, chosen, size / len(order), seed=seed)
+
+
+def strata(
+    model: RaschModel, k: int, *, tie_order: NDArray[np.intp] | None = None
+) -> list[NDArray[np.intp]]:
+    """Positions of the model's questions in each of k strata, easiest stratum first.
+
+    Within a stratum the positions are in order of difficulty. Raises
+    InputError like `stratified_subset`.
+    """
+    order = difficulty_order(model, tie_order=tie_order)
+    first, _ = stratum_bounds(len(order), k)
+    return np.split(order, first[1:])
+
+
+def micro_difficulty(difficulty: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Difficulties rounded to six decimals, as integers, so that ties are exact."""
+    return np.rint(difficulty * _MICRO).astype(np.int64)
+
+
+def difficulty_order(
+    model: RaschModel, *, tie_order: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Positions sorted by (rounded difficulty, question key or `tie_order`), shape (N,)."""
+    n = len(model.question_ids)
+    if tie_order is None:
+        tie_order = key_ranks(model.question_ids)
+    elif not np.array_equal(np.sort(tie_order), np.arange(n)):
+        raise InputError(f"`tie_order` must be a permutation of 0..{n - 1}")
+    return np.lexsort((tie_order, micro_difficulty(model.difficulty)))
+
+
+def key_ranks(question_ids: tuple[str, ...]) -> NDArray[np.intp]:
+    """Rank of each question key in sorted order, shape (N,)."""
+    ranks = np.empty(len(question_ids), dtype=np.intp)
+    by_key = sorted(range(len(question_ids)), key=question_ids.__getitem__)
+    ranks[by_key] = np.arange(len(question_ids))
+    return ranks
+
+
+def stratum_bounds(n_questions: int, k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First position and size of each stratum, as numpy.array_split cuts; shapes (k,)."""
+    require_subset_size(k, n_questions)
+    small, n_large = divmod(n_questions, k)
+    size = np.full(k, small, dtype=np.intp)
+    size[:n_large] += 1
+    return np.cumsum(size) - size, size
+
+
+def representatives(
+    micro: NDArray[np.int64], first: NDArray[np.intp], size: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Position nearest each stratum's median in the sorted difficulties, shape (k,).
+
+    No value is nearer the median than the lower middle one, so the earliest
+    question with that value is the answer.
+    """
+    lower_middle = micro[first + (size - 1) // 2]
+    earliest = np.searchsorted(micro, lower_middle, side="left").astype(np.intp)
+    return np.maximum(first, earliest)
+
+
+def subset_of(
+    model: RaschModel,
+    bank_version: str,
+    chosen: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    *,
+    seed: int,
+    design: str = STRATIFIED,
+) -> Subset:
+    """Subset of the questions at `chosen`, put in bank (key) order."""
+    by_key = sorted(range(len(chosen)), key=lambda j: model.question_ids[chosen[j]])
+    return Subset(
+        question_ids=tuple(model.question_ids[chosen[j]] for j in by_key),
+        weights=weights[by_key],
+        design=design,
+        seed=seed,
+        bank_version=bank_version,
+        model_fingerprint=model.fingerprint,
+    )
