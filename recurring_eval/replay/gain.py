@@ -8,7 +8,7 @@ from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.estimators import GpirtConstants
 from recurring_eval.methods import Method, aligned_weights, method_named
 from recurring_eval.records import Subset
-from recurring_eval.replay.residuals import in_time_order, replay_runs
+from recurring_eval.replay.residuals import replay_runs
 from recurring_eval.response_matrix import ResponseMatrix
 
 
@@ -61,7 +61,7 @@ def replayed_gain(
         Number of most recent runs to replay.
     """
     entry = method_named(method) if isinstance(method, str) else method
-    recent = in_time_order(matrix).align_questions(model.question_ids)
+    recent = matrix.in_canonical_order().align_questions(model.question_ids)
     recent = recent.select_runs(slice(max(0, recent.n_runs - n_recent), None))
     error: list[dict[str, float]] = []
     for subset in (published, candidate):

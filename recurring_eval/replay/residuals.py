@@ -18,7 +18,7 @@ from recurring_eval.intervals import NEWEST_RESIDUALS, ConformalScale
 from recurring_eval.methods import Method, aligned_weights, gather_evidence, method_named
 from recurring_eval.response_matrix import ResponseMatrix
 
-N_DRAWS: Final = 10
+N_DRAWS: Final = 20
 """Subsets drawn per design and k; later runs take them in turn."""
 
 
@@ -59,7 +59,7 @@ def split_residuals(
 
     Model, gp-IRT constants and subsets see the earlier half (rounded down)
     alone. What a design leaves to chance, the questions of a random subset or
-    the order of equal difficulties, is drawn ten times and shared out among
+    the order of equal difficulties, is drawn twenty times and shared out among
     the later runs, so that the residuals do not hang on one draw.
 
     Parameters
@@ -78,7 +78,7 @@ def split_residuals(
     list of ReplayResidual
         By k, method and time; empty while the history is too short.
     """
-    history = in_time_order(matrix)
+    history = matrix.in_canonical_order()
     half = history.n_runs // 2
     earlier, later = history.select_runs(slice(None, half)), history.select_runs(slice(half, None))
     try:
@@ -172,14 +172,6 @@ def conformal_scale(
     return ConformalScale(
         residuals=np.array([r.error for r in mine]), model_sd=np.array([r.model_sd for r in mine])
     )
-
-
-def in_time_order(matrix: ResponseMatrix) -> ResponseMatrix:
-    """Sort runs by start and id, questions by key; runs without a verdict are left out."""
-    answered = np.flatnonzero((matrix.trials > 0).any(axis=1))
-    by_time = sorted(answered, key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
-    rows = np.array(by_time, dtype=np.intp)
-    return matrix.select_runs(rows).align_questions(sorted(matrix.question_ids))
 
 
 def _constants(earlier: ResponseMatrix, rng: np.random.Generator) -> GpirtConstants | None:
