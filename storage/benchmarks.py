@@ -40,9 +40,11 @@ def create_benchmark(history: History, name: str, *, now: datetime) -> None:
         raise InputError("the name of a benchmark must not be empty")
     if name in benchmark_names(history):
         raise InputError(f"the history has a benchmark {name!r} already")
-    history.execute(
-        "INSERT INTO benchmark (benchmark_id, name, created_at) VALUES (?, ?, ?)",
-        [history.next_id("benchmark"), name, to_utc(now, "the creation time")],
+    history.insert_row(
+        "benchmark",
+        benchmark_id=history.next_id("benchmark"),
+        name=name,
+        created_at=to_utc(now, "the creation time"),
     )
 
 
@@ -122,15 +124,13 @@ def save_bank(history: History, bank: Bank, *, now: datetime) -> None:
     bank_id = history.next_id("bank") if stored is None else stored.bank_id
     if stored is None:
         question_ids = _question_rows(history, benchmark_id, bank)
-        history.execute(
-            "INSERT INTO bank VALUES (?, ?, ?, ?, ?)",
-            [
-                bank_id,
-                benchmark_id,
-                bank.version,
-                len(bank.question_ids),
-                to_utc(now, "the time of the bank"),
-            ],
+        history.insert_row(
+            "bank",
+            bank_id=bank_id,
+            benchmark_id=benchmark_id,
+            version=bank.version,
+            n_questions=len(bank.question_ids),
+            created_at=to_utc(now, "the time of the bank"),
         )
         history.insert(
             "bank_question",

@@ -1,30 +1,19 @@
 """The history file: opening, locking and transactions."""
 
 import contextlib
-import re
-import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
-from storage.errors import HistoryError, HistoryLockedError, HistoryNotFoundError
+from storage.connect import connect, one_line_errors
+from storage.errors import HistoryError, HistoryNotFoundError
 from storage.migrate import apply_migrations, check_schema, shipped_migrations
-
-FIRST_WAIT_S: Final = 0.05
-LONGEST_WAIT_S: Final = 1.0
-LOCKED: Final = "Could not set lock on file"
-HOLDER: Final = re.compile(r"PID (\d+)")
-
-# Never fetch an extension over the network; every handle in a process needs the same settings.
-SETTINGS: Final = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-}
 
 
 class History:
@@ -61,9 +50,9 @@ class History:
         path = Path(path)
         if path.exists():
             raise HistoryError(f"{path} exists already; choose another path or use that history")
-        history = cls(_connect(path, read_only=False, wait_seconds=0.0), path, read_only=False)
+        history = cls(connect(path, read_only=False, wait_seconds=0.0), path, read_only=False)
         try:
-            with _one_line_errors(path):
+            with one_line_errors(path):
                 apply_migrations(history._connection, shipped_migrations(), now=now)
             history.checkpoint()
         except BaseException:
@@ -101,10 +90,10 @@ class History:
             raise HistoryNotFoundError(
                 f"the history {path} {what}; create one with `recurring-eval init`"
             )
-        connection = _connect(path, read_only=read_only, wait_seconds=wait_seconds)
+        connection = connect(path, read_only=read_only, wait_seconds=wait_seconds)
         history = cls(connection, path, read_only=read_only)
         try:
-            with _one_line_errors(path):
+            with one_line_errors(path):
                 check_schema(connection, shipped_migrations(), path=str(path))
         except BaseException:
             history.close()
@@ -140,12 +129,12 @@ class History:
             raise HistoryError(f"the history {self.path} was opened read-only; nothing is written")
         if self._in_transaction:
             raise HistoryError("a transaction is open already; write inside that one")
-        with _one_line_errors(self.path):
+        with one_line_errors(self.path):
             self._connection.execute("BEGIN")
         self._in_transaction = True
         try:
             yield
-            with _one_line_errors(self.path):
+            with one_line_errors(self.path):
                 self._connection.execute("COMMIT")
         except BaseException:
             # The first error is the one to report, even when the rollback fails as well.
@@ -157,33 +146,39 @@ class History:
 
     def checkpoint(self) -> None:
         """Move what was committed from the write-ahead log into the file."""
-        with _one_line_errors(self.path):
+        with one_line_errors(self.path):
             self._connection.execute("CHECKPOINT")
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Rows of a query, as Python values."""
-        with _one_line_errors(self.path):
+        with one_line_errors(self.path):
             return self._connection.execute(sql, list(parameters)).fetchall()
 
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> pa.RecordBatchReader:
         """Rows of a query as a stream of Arrow batches, in constant memory."""
-        with _one_line_errors(self.path):
+        with one_line_errors(self.path):
             return self._connection.sql(sql, params=list(parameters)).to_arrow_reader(1_000_000)
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement inside the caller's transaction."""
         self._require_transaction()
-        with _one_line_errors(self.path):
+        with one_line_errors(self.path):
             self._connection.execute(sql, list(parameters))
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append `rows` to `table`, columns matched by name, inside a transaction."""
         self.execute_with(rows, f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
 
+    def insert_row(self, table: str, **values: object) -> None:
+        """Append one row, NULL where no value is given, inside a transaction."""
+        columns, marks = ", ".join(values), ", ".join("?" * len(values))
+        plain = [v.item() if isinstance(v, np.generic) else v for v in values.values()]
+        self.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", plain)
+
     def execute_with(self, incoming: pa.Table, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement that may read the Arrow table as `incoming`."""
         self._require_transaction()
-        with _one_line_errors(self.path):
+        with one_line_errors(self.path):
             self._connection.register("incoming", incoming)
             self._connection.execute(sql, list(parameters))
             self._connection.unregister("incoming")
@@ -195,52 +190,3 @@ class History:
     def _require_transaction(self) -> None:
         if not self._in_transaction:
             raise HistoryError("writing needs an open `history.transaction()`")
-
-
-def _connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
-    deadline = time.monotonic() + wait_seconds
-    pause = FIRST_WAIT_S
-    while True:
-        try:
-            connection = duckdb.connect(str(path), read_only=read_only, config=dict(SETTINGS))
-        except duckdb.IOException as error:
-            if LOCKED not in str(error):
-                raise _one_line(error, path) from error
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise _locked(error, path, wait_seconds) from error
-            time.sleep(min(pause, left))
-            pause = min(2 * pause, LONGEST_WAIT_S)
-        except duckdb.ConnectionException as error:
-            raise HistoryError(
-                f"the history {path} is already open in this process in another mode; "
-                "close that one first"
-            ) from error
-        except duckdb.Error as error:
-            raise _one_line(error, path) from error
-        else:
-            connection.execute("SET TimeZone = 'UTC'")
-            return connection
-
-
-def _locked(error: duckdb.IOException, path: Path, waited: float) -> HistoryLockedError:
-    holder = HOLDER.search(str(error))
-    pid = None if holder is None else int(holder[1])
-    return HistoryLockedError(
-        f"the history {path} is in use by {'another process' if pid is None else f'process {pid}'}"
-        f" (waited {waited:g} s); try again when it has finished",
-        pid=pid,
-    )
-
-
-@contextlib.contextmanager
-def _one_line_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except duckdb.Error as error:
-        raise _one_line(error, path) from error
-
-
-def _one_line(error: duckdb.Error, path: Path) -> HistoryError:
-    first_line = str(error).strip().partition("\n")[0]
-    return HistoryError(f"the history {path} cannot be used: {first_line}")

@@ -164,10 +164,18 @@ CREATE TABLE subset_question (
 );
 
 -- The cache as it stood on a day: verdict counts of the window before it.
-CREATE TABLE cache_entry (
+CREATE TABLE cache (
+    cache_id INTEGER NOT NULL,
     benchmark_id INTEGER NOT NULL,
     agent_family VARCHAR NOT NULL,
     cache_date DATE NOT NULL,
+    epsilon DOUBLE NOT NULL,
+    min_trials INTEGER NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL
+);
+
+CREATE TABLE cache_entry (
+    cache_id INTEGER NOT NULL,
     question_id INTEGER NOT NULL,
     position INTEGER NOT NULL,
     n_passes INTEGER NOT NULL,
