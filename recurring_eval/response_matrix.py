@@ -94,7 +94,7 @@ class ResponseMatrix:
         )
 
     def in_canonical_order(self) -> "ResponseMatrix":
-        """Runs with a verdict by (start, id), questions by id: the same for any input order."""
+        """Sort runs with a verdict by (start, id) and questions by id, whatever the input order."""
         answered = np.flatnonzero((self.trials > 0).any(axis=1))
         by_time = sorted(answered, key=lambda i: (self.started_at[i], self.run_ids[i]))
         runs = self.select_runs(np.array(by_time, dtype=np.intp))
