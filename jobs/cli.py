@@ -6,12 +6,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import init
+from jobs.commands import import_, init
 from jobs.commands.options import ConfigOption, JsonOption, QuietOption
 from jobs.console import EXIT_ERROR, Console, debugging, explain_unexpected
 from recurring_eval.errors import RecurringEvalError
 
-COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (("init", init.run),)
+COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("init", init.run),
+    ("import", import_.run),
+)
 """Every command with its function, in the order of ``--help``."""
 
 
