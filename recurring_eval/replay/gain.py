@@ -1,6 +1,7 @@
 """How much a freshly drawn subset would have gained over the published one."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from recurring_eval.methods import Method, aligned_weights, method_named
 from recurring_eval.records import Subset
 from recurring_eval.replay.residuals import replay_runs
 from recurring_eval.response_matrix import ResponseMatrix
+
+N_RECENT: Final = 60
+"""Most recent full runs that two subsets are compared on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +35,11 @@ class ReplayGain:
 
     @property
     def certain_pp(self) -> float:
-        """Gain less two standard errors: what is left when chance is allowed for."""
-        return self.gain_pp - 2.0 * self.standard_error_pp
+        """Gain less three standard errors: what is left when chance is allowed for.
+
+        Three, because the question is asked anew every night.
+        """
+        return self.gain_pp - 3.0 * self.standard_error_pp
 
 
 def replayed_gain(
@@ -43,7 +50,7 @@ def replayed_gain(
     method: Method | str,
     model: RaschModel,
     gpirt: GpirtConstants | None = None,
-    n_recent: int = 20,
+    n_recent: int = N_RECENT,
 ) -> ReplayGain:
     """Compare two subsets on the most recent full runs, under one model.
 
@@ -92,14 +99,14 @@ def replay_gain_pp(
     method: Method | str,
     model: RaschModel,
     gpirt: GpirtConstants | None = None,
-    n_recent: int = 20,
+    n_recent: int = N_RECENT,
 ) -> float:
     """Gain in percentage points that `should_publish` compares with its threshold.
 
     It is `ReplayGain.certain_pp` of `replayed_gain`, whose arguments it takes.
-    The errors of two subsets on a score of recent runs differ by more than
-    .1 pp through chance alone; without the allowance a subset would be
-    redrawn on most nights.
+    The errors of two subsets on a few dozen runs differ by more than .1 pp
+    through chance alone; without the allowance a subset would be redrawn every
+    other night.
     """
     gain = replayed_gain(
         matrix,
