@@ -207,3 +207,24 @@ def test_all_questions_of_a_usual_bank_are_drawn_and_listed():
     for point in page.difficulty[::50]:
         assert point.question_id in document.texts
         assert any(text.startswith(f"{point.question_id}: ") for text in document.texts)
+
+
+@pytest.mark.parametrize("n_runs", [2, 6, 9, 52, 330])
+def test_labels_of_a_time_axis_are_distinct(n_runs):
+    page = sample_page(n_runs=n_runs)
+    texts = parse(render_nightly(page)).texts
+    labels = [text for text in texts if re.fullmatch(r"[A-Z][a-z]{2} (\d\d|\d{4})", text)]
+    history, cache = labels[: len(labels) // 2], labels[len(labels) // 2 :]
+    for axis in (history, cache) if n_runs < 10 else (history[:4], cache[-4:]):
+        assert len(axis) == len(set(axis))
+    assert labels
+
+
+def test_a_method_without_coverage_still_shows_its_error_at_full_width():
+    page = sample_page()
+    bare = tuple(replace(error, coverage=None) for error in page.errors)
+    rendered = render_nightly(replace(page, errors=bare))
+    assert "Intervals that held the score" not in rendered
+    widths = [int(w) for w in re.findall(r'<svg viewBox="[^"]*" width="(\d+)"', rendered)]
+    assert len(widths) == 4
+    assert min(widths) >= 640
