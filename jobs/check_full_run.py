@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-import numpy as np
-
 from jobs.app import App
-from jobs.in_force import Verdicts, estimate_under
+from jobs.check_summary import CheckSummary, summarise
+from jobs.in_force import estimate_under
 from jobs.nightly_history import failing_reasons
 from jobs.nightly_model import SUBSET_METHODS
 from jobs.targets import Target, choose_targets
+from jobs.verdict_counts import Verdicts
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.methods import method_named
 from recurring_eval.records import Run, RunKind
@@ -22,21 +22,6 @@ from storage.history import History
 from storage.runs import find_run, list_runs
 from storage.subsets import SubsetRecord, list_subsets
 from storage.verdicts import load_matrix
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckSummary:
-    """Accuracy of one method at one k over the checked runs; errors in percentage points."""
-
-    benchmark: str
-    agent_family: str
-    method: str
-    k: int
-    n: int
-    mae_pp: float
-    max_error_pp: float
-    bias_pp: float
-    coverage: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +96,11 @@ def _runs(
     history: History, target: Target, references: Sequence[str], since: datetime | None
 ) -> list[Run]:
     if not references:
-        return list_runs(
+        runs = list_runs(
             history, target.benchmark, family=target.family, kinds=[RunKind.FULL], since=since
         )
+        ends = [info.data_end for info in list_calibrations(history, *target.key)]
+        return [run for run in runs if since is not None or (ends and run.started_at > min(ends))]
     named = [find_run(history, reference) for reference in references]
     for run in named:
         if run.kind is not RunKind.FULL:
@@ -132,7 +119,7 @@ def _runs(
 def _check_target(
     app: App, history: History, target: Target, runs: Sequence[Run]
 ) -> tuple[list[FullRunCheck], dict[str, str]]:
-    calibrations = list_calibrations(history, target.benchmark, target.family)
+    calibrations = list_calibrations(history, *target.key)
     by_calibration: dict[int, list[Run]] = {}
     skipped: dict[str, str] = {}
     for run in runs:
@@ -166,9 +153,9 @@ class _Versions:
 
     @classmethod
     def load(cls, history: History, target: Target) -> Self:
-        infos = list_calibrations(history, target.benchmark, target.family, superseded=True)
+        infos = list_calibrations(history, *target.key, superseded=True)
         return cls(
-            subsets=tuple(list_subsets(history, target.benchmark, target.family)),
+            subsets=tuple(list_subsets(history, *target.key)),
             data_end={info.calibration_id: info.data_end for info in infos},
         )
 
@@ -246,27 +233,3 @@ def _check_run(
             )
         )
     return checks
-
-
-def summarise(rows: Sequence[FullRunCheck], target: Target) -> list[CheckSummary]:
-    """Summarise checks of one target per k and method."""
-    groups: dict[tuple[int, str], list[FullRunCheck]] = {}
-    for row in rows:
-        groups.setdefault((row.k, row.method), []).append(row)
-    summary = []
-    for (k, method), group in sorted(groups.items()):
-        errors = np.array([row.error_pp for row in group])
-        summary.append(
-            CheckSummary(
-                benchmark=target.benchmark,
-                agent_family=target.family,
-                method=method,
-                k=k,
-                n=len(group),
-                mae_pp=float(np.abs(errors).mean()),
-                max_error_pp=float(np.abs(errors).max()),
-                bias_pp=float(errors.mean()),
-                coverage=float(np.mean([row.covered for row in group])),
-            )
-        )
-    return summary

@@ -1,6 +1,5 @@
 """The calibration in force for a run, and estimates under it."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.nightly_model import SUBSET_METHODS
+from jobs.verdict_counts import Verdicts
 from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.methods import Method, estimate_score, method_named
 from recurring_eval.records import Flag, ScoreEstimate, Subset
@@ -19,21 +19,6 @@ from storage.history import History
 AUTO: Final = "auto"
 STALE_AFTER: Final = timedelta(days=7)
 """A run this much younger than the newest data of its calibration is flagged."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
-    """Counts of one run, aligned with a calibration's questions.
-
-    Attributes
-    ----------
-    passes, trials : ndarray of int16, shape (n,)
-    started_at : datetime
-    """
-
-    passes: NDArray[np.int16]
-    trials: NDArray[np.int16]
-    started_at: datetime
 
 
 def calibration_in_force(

@@ -163,7 +163,8 @@ def data_health(
     good = [run for run in full if not run.under_covered]
     reasons: Counter[str] = Counter()
     for counts in load_reasons(history, full).values():
-        reasons.update(counts)
+        for reason, count in counts.items():
+            reasons[reason.partition(":")[0]] += count
     expected = sum(run.bank_size for run in full)
     age = None if calibration is None else app.clock.now() - calibration.created_at
     return DataHealth(

@@ -1,6 +1,5 @@
 """From the verdicts of a run to an estimate of its full pass rate."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +8,12 @@ import numpy as np
 from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
 from jobs.import_sources import read_sources
-from jobs.in_force import AUTO, Verdicts, calibration_in_force, chosen_method, estimate_under
+from jobs.in_force import AUTO, calibration_in_force, chosen_method, estimate_under
 from jobs.nightly_history import failing_reasons
 from jobs.targets import one_target
+from jobs.verdict_counts import Verdicts, verdicts_of
 from recurring_eval.errors import InputError
-from recurring_eval.records import MISSING, PASS, Run, RunLog, ScoreEstimate
+from recurring_eval.records import Run, ScoreEstimate
 from storage.calibration_records import CalibrationRecord
 from storage.estimates import save_estimate
 from storage.history import History
@@ -191,27 +191,6 @@ def estimate_file(
             subset_id=subset_id or log.subset_id,
             method=method,
         )
-
-
-def verdicts_of(log: RunLog, question_ids: Sequence[str], *, failing: Sequence[str]) -> Verdicts:
-    """Count a log's passes and valid trials on the given questions.
-
-    Parameters
-    ----------
-    log : RunLog
-    question_ids : sequence of str
-        Includes every question of the log.
-    failing : sequence of str
-        Reasons for which a missing verdict counts as a fail.
-    """
-    position = {question: j for j, question in enumerate(question_ids)}
-    column = np.array([position[question] for question in log.question_ids])[log.question_index]
-    as_fail = np.array([*(reason in failing for reason in log.reasons), False])[log.reason_index]
-    passes = np.zeros(len(question_ids), dtype=np.int16)
-    trials = np.zeros_like(passes)
-    np.add.at(passes, column[log.outcome == PASS], 1)
-    np.add.at(trials, column[(log.outcome != MISSING) | as_fail], 1)
-    return Verdicts(passes=passes, trials=trials, started_at=log.started_at)
 
 
 def _estimate(

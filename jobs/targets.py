@@ -15,6 +15,11 @@ class Target:
     benchmark: str
     family: str
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Benchmark and family, as storage takes them."""
+        return self.benchmark, self.family
+
     def __str__(self) -> str:
         return f"{self.benchmark} ({self.family})"
 

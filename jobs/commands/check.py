@@ -12,6 +12,8 @@ from jobs.commands.options import (
     QuietOption,
 )
 
+SHOWN = 5
+
 
 def run(
     references: Annotated[
@@ -40,8 +42,11 @@ def run(
         benchmark=benchmark,
         family=family,
     )
-    for key, reason in report.skipped.items():
-        app.console.note(f"{key} skipped: {reason}")
+    reasons = list(report.skipped.values())
+    for reason in reasons[:SHOWN]:
+        app.console.note(f"skipped: {reason}")
+    if len(reasons) > SHOWN:
+        app.console.note(f"skipped: {len(reasons) - SHOWN} more runs; --json lists them")
     lines = [
         f"{row.benchmark} k={row.k} {row.method}: {row.n} full runs, mean error "
         f"{row.mae_pp:.2f} pp, worst {row.max_error_pp:.2f} pp, bias {row.bias_pp:+.2f} pp, "
