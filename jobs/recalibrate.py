@@ -6,6 +6,7 @@ from typing import Final
 
 from jobs.app import App
 from jobs.night import plan_night, run_night
+from jobs.submit_results import estimate_partial_runs
 from jobs.targets import Target, choose_targets
 from recurring_eval.errors import FitError, NotEnoughDataError, RecurringEvalError
 from storage.calibrations import calibration_on, latest_calibration
@@ -111,6 +112,7 @@ def _one(
     except BaseException as error:
         _close_attempt(app, attempt, JobStatus.FAILED, f"{type(error).__name__}: {error}")
         raise
+    estimate_partial_runs(app, target)
     return Recalibration(
         benchmark=target.benchmark,
         agent_family=target.family,

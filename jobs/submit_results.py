@@ -1,23 +1,21 @@
 """From the verdicts of a run to an estimate of its full pass rate."""
 
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from jobs.app import App
-from jobs.harnesses.harness import ReadOptions
-from jobs.import_sources import read_sources
 from jobs.in_force import AUTO, calibration_in_force, chosen_method, estimate_under
 from jobs.nightly_history import failing_reasons
-from jobs.targets import one_target
-from jobs.verdict_counts import Verdicts, verdicts_of
-from recurring_eval.errors import InputError
-from recurring_eval.records import Run, ScoreEstimate
+from jobs.targets import Target
+from jobs.verdict_counts import Verdicts
+from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.records import Run, RunKind, ScoreEstimate
 from storage.calibration_records import CalibrationRecord
-from storage.estimates import save_estimate
+from storage.estimates import list_estimates
 from storage.history import History
-from storage.runs import find_run
+from storage.runs import find_run, list_runs
 from storage.subsets import find_subset
 from storage.verdicts import load_matrix
 
@@ -110,7 +108,7 @@ def estimate_stored(
         bank_version=calibration.bank_version,
         missing_as_fail=reasons,
     )
-    return _estimate(
+    return estimate_verdicts(
         app,
         history,
         calibration,
@@ -119,6 +117,34 @@ def estimate_stored(
         subset_id=subset_id or run.subset_id,
         method=method,
     )
+
+
+def estimate_partial_runs(app: App, target: Target) -> int:
+    """Estimate and keep every partial run of a target that has no estimate yet.
+
+    A run without a calibration before it or without a valid verdict is left alone.
+
+    Returns
+    -------
+    int
+        Number of estimates made.
+    """
+    made: list[tuple[Run, RunEstimate]] = []
+    with app.open_history(read_only=True) as history:
+        known = {record.run_id for record in list_estimates(history, target.benchmark)}
+        for run in list_runs(
+            history, target.benchmark, family=target.family, kinds=[RunKind.PARTIAL]
+        ):
+            if run.run_id not in known:
+                with suppress(InputError, NotEnoughDataError):
+                    made.append((run, estimate_stored(app, history, run)))
+    if made:
+        with app.open_history() as history:
+            with history.transaction():
+                for run, result in made:
+                    keep_estimate(app, history, run, result)
+            history.checkpoint()
+    return len(made)
 
 
 def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> None:
@@ -134,66 +160,7 @@ def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> 
     )
 
 
-def estimate_file(
-    app: App,
-    path: Path,
-    *,
-    subset_id: str | None = None,
-    method: str = AUTO,
-    benchmark: str | None = None,
-    options: ReadOptions | None = None,
-) -> RunEstimate:
-    """Estimate the one run of a log file without storing anything.
-
-    Parameters
-    ----------
-    app : App
-    path : Path
-    subset_id : str, optional
-        What the run was asked for; by default what the log says.
-    method : str
-    benchmark : str, optional
-        By default the log's, or the only one there is.
-    options : ReadOptions, optional
-
-    Raises
-    ------
-    InputError
-        If the file is refused, holds several runs, or questions nobody knows.
-    """
-    (source,) = read_sources([path], harness="auto", options=options or ReadOptions())
-    if source.refusal is not None:
-        raise InputError(f"{path}: {source.refusal}")
-    if len(source.logs) != 1:
-        keys = ", ".join(log.run_key for log in source.logs[:5])
-        raise InputError(
-            f"{path}: holds {len(source.logs)} runs ({keys}); import it and estimate one by its id"
-        )
-    log = source.logs[0]
-    with app.open_history(read_only=True) as history:
-        target = one_target(history, benchmark=benchmark or log.benchmark)
-        calibration = calibration_in_force(
-            history, target.benchmark, target.family, at=log.started_at
-        )
-        unknown = sorted(set(log.question_ids) - set(calibration.model.question_ids))
-        if unknown:
-            raise InputError(
-                f"{path}: {len(unknown)} questions are not in the calibrated bank of "
-                f"{target.benchmark!r}: {', '.join(unknown[:5])}; import the file to extend it"
-            )
-        reasons = failing_reasons(app.settings.for_benchmark(target.benchmark))
-        return _estimate(
-            app,
-            history,
-            calibration,
-            verdicts_of(log, calibration.model.question_ids, failing=reasons),
-            run_key=log.run_key,
-            subset_id=subset_id or log.subset_id,
-            method=method,
-        )
-
-
-def _estimate(
+def estimate_verdicts(
     app: App,
     history: History,
     calibration: CalibrationRecord,
@@ -203,6 +170,7 @@ def _estimate(
     subset_id: str | None,
     method: str,
 ) -> RunEstimate:
+    """Estimate verdicts under a calibration and count what stands behind the estimate."""
     settings = app.settings.for_benchmark(calibration.benchmark)
     subset = None if subset_id is None else find_subset(history, subset_id).subset
     ids = calibration.model.question_ids

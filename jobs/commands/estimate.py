@@ -32,7 +32,8 @@ def run(
 
     from jobs.app import start_app
     from jobs.describe_estimate import describe, document
-    from jobs.submit_results import estimate_file, estimate_run
+    from jobs.estimate_file import estimate_file
+    from jobs.submit_results import estimate_run
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     path = Path(reference)
