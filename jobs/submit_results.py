@@ -13,7 +13,7 @@ from jobs.verdict_counts import Verdicts
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.records import Run, RunKind, ScoreEstimate
 from storage.calibration_records import CalibrationRecord
-from storage.estimates import list_estimates
+from storage.estimates import list_estimates, save_estimate
 from storage.history import History
 from storage.runs import find_run, list_runs
 from storage.subsets import find_subset
