@@ -200,7 +200,7 @@ def _selection_notes(history: History, log: RunLog, bank: Bank) -> list[str]:
         )
     asked, answered = set(found.subset.question_ids), set(log.question_ids)
     notes = []
-    for ids, what in ((answered - asked, "are not in"), (asked - answered, "did not return from")):
+    for ids, what in ((answered - asked, "outside"), (asked - answered, "not returned of")):
         if ids:
             notes.append(
                 f"run {log.run_key!r}: {len(ids)} questions {what} subset {log.subset_id}: "

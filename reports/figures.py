@@ -92,8 +92,8 @@ def _error(page: NightlyPage) -> Figure:
 def _difficulty(page: NightlyPage) -> Figure:
     k = marked_subset_size(page)
     subset = (
-        f"Blue squares are the published k {k} subset. It should rise and fall with the piles: a "
-        "pile without blue is a difficulty the subset does not ask about."
+        f"Squares of the published k {k} subset stand at the foot of each pile. They should rise "
+        "and fall with the piles: a pile without any is a difficulty the subset does not ask about."
         if k is not None
         else "No subset is published yet, so none is marked."
     )
@@ -115,7 +115,8 @@ def _difficulty(page: NightlyPage) -> Figure:
 def _cache(page: NightlyPage) -> Figure:
     rule = (
         f"A question is settled when at least {page.cache.min_trials} routine trials of the "
-        f"{page.cache.n_days} days before agree, but for a share of {page.cache.epsilon:g}."
+        f"{page.cache.n_days} days before agree, with at most {100 * page.cache.epsilon:g}% "
+        "exceptions."
         if page.cache
         else ""
     )

@@ -1,5 +1,7 @@
 """Parameters of a calibration, a row for each question, run and residual."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -18,10 +20,8 @@ def insert_parameters(
     questions: list[int],
 ) -> None:
     """Write item parameters, abilities and residuals of a calibration."""
-    model, residuals = record.model, record.residuals
-    runs = run_row_ids(
-        history, benchmark_id, [*model.run_ids, *(residual.run_id for residual in residuals)]
-    )
+    model = record.model
+    runs = run_row_ids(history, benchmark_id, model.run_ids)
     history.insert(
         "item_parameter",
         _numbered(
@@ -39,11 +39,26 @@ def insert_parameters(
             ability=pa.array(model.ability),
         ),
     )
+    insert_residuals(history, record.residuals, calibration_id, benchmark_id)
+
+
+def insert_residuals(
+    history: History,
+    residuals: Sequence[ReplayResidual],
+    calibration_id: int,
+    benchmark_id: int,
+) -> None:
+    """Append residuals to those of a calibration."""
+    runs = run_row_ids(history, benchmark_id, [residual.run_id for residual in residuals])
+    ((n_before,),) = history.rows(
+        "SELECT count(*) FROM replay_residual WHERE calibration_id = ?", [calibration_id]
+    )
     numbers = ("estimate", "full_pass_rate", "error", "model_sd")
     history.insert(
         "replay_residual",
         _numbered(
             calibration_id,
+            first=n_before,
             run_id=pa.array([runs[residual.run_id] for residual in residuals], pa.int32()),
             method=pa.array([residual.method for residual in residuals], pa.string()),
             k=pa.array([residual.k for residual in residuals], pa.int32()),
@@ -55,12 +70,12 @@ def insert_parameters(
     )
 
 
-def _numbered(calibration_id: int, **columns: pa.Array) -> pa.Table:
+def _numbered(calibration_id: int, *, first: int = 0, **columns: pa.Array) -> pa.Table:
     n = len(next(iter(columns.values())))
     return pa.table(
         {
             "calibration_id": pa.array([calibration_id] * n, pa.int32()),
-            "position": pa.array(range(n), pa.int32()),
+            "position": pa.array(range(first, first + n), pa.int32()),
             **columns,
         }
     )

@@ -8,8 +8,14 @@ from typing import Final
 
 from recurring_eval.errors import InputError
 from recurring_eval.estimators.gpirt import GpirtConstants
+from recurring_eval.replay.residuals import ReplayResidual
 from storage.benchmarks import benchmark_row_id
-from storage.calibration_parameters import insert_parameters, load_model, load_residuals
+from storage.calibration_parameters import (
+    insert_parameters,
+    insert_residuals,
+    load_model,
+    load_residuals,
+)
 from storage.calibration_records import CalibrationInfo, CalibrationRecord
 from storage.history import History
 from storage.keys import bank_question_ids
@@ -18,6 +24,7 @@ from storage.times import from_store, to_utc
 __all__ = [
     "CalibrationInfo",
     "CalibrationRecord",
+    "add_residuals",
     "calibration_by_id",
     "calibration_on",
     "latest_calibration",
@@ -87,6 +94,14 @@ def save_calibration(
     )
     insert_parameters(history, record, calibration_id, benchmark_id, questions)
     return calibration_id
+
+
+def add_residuals(
+    history: History, record: CalibrationRecord, residuals: Sequence[ReplayResidual]
+) -> None:
+    """Add residuals of further sizes to a stored calibration, inside a transaction."""
+    benchmark_id = benchmark_row_id(history, record.benchmark)
+    insert_residuals(history, residuals, record.calibration_id, benchmark_id)
 
 
 def calibration_by_id(history: History, calibration_id: int) -> CalibrationRecord:

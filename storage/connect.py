@@ -1,7 +1,9 @@
 """Connecting to the file: waiting for its holder, errors in one line."""
 
 import contextlib
+import os
 import re
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,10 @@ SETTINGS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
+
+
+_LOCKS: dict[str, threading.Lock] = {}
+_LOCKS_GUARD: Final = threading.Lock()
 
 
 def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
@@ -56,6 +62,32 @@ def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckD
         else:
             connection.execute("SET TimeZone = 'UTC'")
             return connection
+
+
+@contextlib.contextmanager
+def one_writer(path: Path, *, wait_seconds: float) -> Iterator[None]:
+    """Let one transaction of this process at a time write to the file.
+
+    Ids are given out by looking at the largest one, which two open
+    transactions would see alike.
+
+    Raises
+    ------
+    HistoryLockedError
+        If another one is still open after `wait_seconds`.
+    """
+    with _LOCKS_GUARD:
+        lock = _LOCKS.setdefault(str(path.resolve()), threading.Lock())
+    if not lock.acquire(timeout=wait_seconds):
+        raise HistoryLockedError(
+            f"another transaction of this process writes to {path} (waited {wait_seconds:g} s); "
+            "try again when it has finished",
+            pid=os.getpid(),
+        )
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _locked(error: duckdb.IOException, path: Path, waited: float) -> HistoryLockedError:

@@ -5,15 +5,17 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-from storage.connect import connect, one_line_errors
+from storage.connect import connect, one_line_errors, one_writer
 from storage.errors import HistoryError, HistoryNotFoundError
 from storage.migrate import apply_migrations, check_schema, shipped_migrations
+
+WAIT_S: Final = 10.0
 
 
 class History:
@@ -24,10 +26,17 @@ class History:
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, path: Path, *, read_only: bool
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path,
+        *,
+        read_only: bool,
+        wait_seconds: float,
     ) -> None:
         self._connection = connection
+        self._wait_seconds = wait_seconds
         self._in_transaction = False
+        self._failed = False
         self.path = path
         self.read_only = read_only
 
@@ -50,7 +59,8 @@ class History:
         path = Path(path)
         if path.exists():
             raise HistoryError(f"{path} exists already; choose another path or use that history")
-        history = cls(connect(path, read_only=False, wait_seconds=0.0), path, read_only=False)
+        connection = connect(path, read_only=False, wait_seconds=0.0)
+        history = cls(connection, path, read_only=False, wait_seconds=WAIT_S)
         try:
             with one_line_errors(path):
                 apply_migrations(history._connection, shipped_migrations(), now=now)
@@ -62,7 +72,9 @@ class History:
         return history
 
     @classmethod
-    def open(cls, path: Path | str, *, read_only: bool = False, wait_seconds: float = 10.0) -> Self:
+    def open(
+        cls, path: Path | str, *, read_only: bool = False, wait_seconds: float = WAIT_S
+    ) -> Self:
         """Open an existing history.
 
         Parameters
@@ -91,7 +103,7 @@ class History:
                 f"the history {path} {what}; create one with `recurring-eval init`"
             )
         connection = connect(path, read_only=read_only, wait_seconds=wait_seconds)
-        history = cls(connection, path, read_only=read_only)
+        history = cls(connection, path, read_only=read_only, wait_seconds=wait_seconds)
         try:
             with one_line_errors(path):
                 check_schema(connection, shipped_migrations(), path=str(path))
@@ -121,48 +133,52 @@ class History:
 
         Raises
         ------
+        HistoryLockedError
+            If another handle of this process keeps a transaction open for
+            longer than this one was told to wait.
         HistoryError
-            If the history is read-only, a transaction is open already, or the
-            commit fails.
+            If the history is read-only, a transaction is open already, a
+            statement failed, or the commit fails.
         """
         if self.read_only:
             raise HistoryError(f"the history {self.path} was opened read-only; nothing is written")
         if self._in_transaction:
             raise HistoryError("a transaction is open already; write inside that one")
-        with one_line_errors(self.path):
-            self._connection.execute("BEGIN")
-        self._in_transaction = True
-        try:
-            yield
-            with one_line_errors(self.path):
-                self._connection.execute("COMMIT")
-        except BaseException:
-            # The first error is the one to report, even when the rollback fails as well.
-            with contextlib.suppress(duckdb.Error):
-                self._connection.execute("ROLLBACK")
-            raise
-        finally:
-            self._in_transaction = False
+        with one_writer(self.path, wait_seconds=self._wait_seconds):
+            self._failed = False
+            self._in_transaction = True
+            try:
+                with self._statement():
+                    self._connection.execute("BEGIN")
+                yield
+                self._commit()
+            except BaseException:
+                # The first error is the one to report, even when the rollback fails as well.
+                with contextlib.suppress(duckdb.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._in_transaction = False
 
     def checkpoint(self) -> None:
         """Move what was committed from the write-ahead log into the file."""
-        with one_line_errors(self.path):
+        with self._statement():
             self._connection.execute("CHECKPOINT")
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Rows of a query, as Python values."""
-        with one_line_errors(self.path):
+        with self._statement():
             return self._connection.execute(sql, list(parameters)).fetchall()
 
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> pa.RecordBatchReader:
         """Rows of a query as a stream of Arrow batches, in constant memory."""
-        with one_line_errors(self.path):
+        with self._statement():
             return self._connection.sql(sql, params=list(parameters)).to_arrow_reader(1_000_000)
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement inside the caller's transaction."""
         self._require_transaction()
-        with one_line_errors(self.path):
+        with self._statement():
             self._connection.execute(sql, list(parameters))
 
     def insert(self, table: str, rows: pa.Table) -> None:
@@ -178,7 +194,7 @@ class History:
     def execute_with(self, incoming: pa.Table, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement that may read the Arrow table as `incoming`."""
         self._require_transaction()
-        with one_line_errors(self.path):
+        with self._statement():
             self._connection.register("incoming", incoming)
             self._connection.execute(sql, list(parameters))
             self._connection.unregister("incoming")
@@ -186,6 +202,24 @@ class History:
     def next_id(self, table: str) -> int:
         """Smallest integer above every id in `table`, whose id column is ``<table>_id``."""
         return int(self.rows(f"SELECT coalesce(max({table}_id), 0) + 1 FROM {table}")[0][0])
+
+    def _commit(self) -> None:
+        # After a failed statement DuckDB reports success for COMMIT and stores nothing.
+        if self._failed:
+            raise HistoryError(
+                f"a statement failed in a transaction on {self.path}; nothing of it was stored"
+            )
+        with self._statement():
+            self._connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _statement(self) -> Iterator[None]:
+        try:
+            with one_line_errors(self.path):
+                yield
+        except HistoryError:
+            self._failed = True
+            raise
 
     def _require_transaction(self) -> None:
         if not self._in_transaction:

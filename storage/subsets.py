@@ -131,6 +131,15 @@ def published_subsets(history: History, benchmark: str, family: str) -> list[Sub
     )
 
 
+def list_subsets(history: History, benchmark: str, family: str) -> list[SubsetRecord]:
+    """Every version of every subset of a benchmark and family, in order of publication."""
+    return _records(
+        history,
+        "s.benchmark_id = ? AND s.agent_family = ? ORDER BY s.published_at, s.subset_id",
+        [benchmark_row_id(history, benchmark), family],
+    )
+
+
 def subset_history(
     history: History, benchmark: str, family: str, k: int, design: str
 ) -> list[SubsetRecord]:

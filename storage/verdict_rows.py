@@ -155,6 +155,13 @@ def _check_columns(log: RunLog) -> None:
             raise InputError(f"run {log.run_key}: `{name}` needs one entry per verdict")
     if not len(log.question_index):
         raise InputError(f"run {log.run_key} has no verdicts")
+    bounds = (("question_index", 0, len(log.question_ids)), ("reason_index", -1, len(log.reasons)))
+    for name, low, high in bounds:
+        values = getattr(log, name)
+        if values.min() < low or values.max() >= high:
+            raise InputError(f"run {log.run_key}: `{name}` points outside its list")
+    if log.trial.min() < 1:
+        raise InputError(f"run {log.run_key} has trial {log.trial.min()}; trials count from 1")
     if not np.isin(log.outcome, (PASS, FAIL, MISSING)).all():
         raise InputError(f"run {log.run_key} has an outcome that is not pass, fail or missing")
     if ((log.outcome == MISSING) != (log.reason_index >= 0)).any():

@@ -100,6 +100,9 @@ def write_runs(
     duplicate = first_duplicate([log.run_key for log in logs])
     if duplicate is not None:
         raise InputError(f"run {duplicate} is in the import twice; import one file of it at a time")
+    for log in logs:
+        to_utc(log.started_at, f"the start of run {log.run_key}")
+        to_utc(log.finished_at, f"the end of run {log.run_key}")
     lookup = QuestionLookup.load(history, bank)
     incoming = [
         VerdictRows.from_log(

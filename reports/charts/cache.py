@@ -2,7 +2,15 @@
 
 from datetime import UTC, datetime, time
 
-from reports.charts.drawing import CHART_WIDTH, Drawing, LegendItem, colour, inline_data, to_svg
+from reports.charts.drawing import (
+    CHART_WIDTH,
+    Drawing,
+    LegendItem,
+    colour,
+    inline_data,
+    time_axis,
+    to_svg,
+)
 from reports.context import CacheDay, NightlyPage
 from reports.wording import counted, percent
 
@@ -41,14 +49,15 @@ def _draw(days: list[CacheDay]) -> str:
 
     n_slots = (days[-1].day - days[0].day).days + 1
     half_day = 43_200_000
+    first, last = _ms(days[0]) - half_day, _ms(days[-1]) + half_day
     x = alt.X(
         "t:T",
         scale=alt.Scale(
             type="utc",
-            domain=[_ms(days[0]) - half_day, _ms(days[-1]) + half_day],
+            domain=[first, last],
             nice=False,
         ),
-        axis=alt.Axis(grid=False, tickCount=min(8, n_slots), format="%b %d"),
+        axis=time_axis(first, last),
         title=None,
     )
     y = alt.Y(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 CHART_WIDTH = 760
+LEAST_WIDTH = 640
 
 Swatch = Literal["dot", "ring", "diamond", "square", "line", "dashed", "interval"]
 
@@ -65,6 +66,18 @@ def inline_data(rows: Sequence[Mapping[str, object]]) -> "alt.InlineData":
     return alt.InlineData(values=list(rows))
 
 
+def time_axis(first_ms: int, last_ms: int) -> "alt.Axis":
+    """Axis of UTC days with distinct labels over the range, in epoch milliseconds."""
+    import altair as alt
+
+    day = 86_400_000
+    n_days = (last_ms - first_ms) / day
+    if n_days < 10:
+        midnights = list(range(-(-first_ms // day) * day, last_ms + 1, day))
+        return alt.Axis(grid=False, values=midnights, format="%b %d")
+    return alt.Axis(grid=False, tickCount=8, format="%b %Y" if n_days > 300 else "%b %d")
+
+
 def to_svg(
     chart: "alt.Chart | alt.LayerChart | alt.HConcatChart", *, name: str, title: str, summary: str
 ) -> str:
@@ -94,10 +107,12 @@ def to_svg(
     root = ElementTree.fromstring(source)  # noqa: S314 - made by the renderer, no DTD
     _strip(root)
     _give_own_ids(root, name)
+    width = int(root.get("width", "0"))
     root.attrib = {
         "viewBox": root.get("viewBox", ""),
-        "width": root.get("width", ""),
+        "width": str(width),
         "height": root.get("height", ""),
+        "style": f"max-width:{width}px;min-width:{min(width, LEAST_WIDTH)}px",
         "role": "img",
         "aria-labelledby": f"{name}-title {name}-desc",
     }

@@ -52,6 +52,8 @@ def _methods(page: NightlyPage) -> list[str]:
 def _draw(errors: Sequence[ErrorPoint], colours: dict[str, str], *, level: float) -> str:
     import altair as alt
 
+    covered = [(error, error.coverage) for error in errors if error.coverage is not None]
+    width = PANEL_WIDTH if covered else 2 * PANEL_WIDTH
     worst = max(error.mae_pp for error in errors)
     k_range = max(error.k for error in errors) - min(error.k for error in errors)
     panels = [
@@ -60,9 +62,9 @@ def _draw(errors: Sequence[ErrorPoint], colours: dict[str, str], *, level: float
             title="Mean error, percentage points",
             domain=(0.0, max(1.0, worst * 1.1)),
             number_format=".1f",
+            width=width,
         )
     ]
-    covered = [(error, error.coverage) for error in errors if error.coverage is not None]
     if covered:
         lowest = min(share for _, share in covered)
         coverage = _panel(
@@ -70,6 +72,7 @@ def _draw(errors: Sequence[ErrorPoint], colours: dict[str, str], *, level: float
             title=f"Intervals that held the score (aim: {level:.0%})",
             domain=(max(0.0, min(0.7, lowest - 0.05)), 1.0),
             number_format=".0%",
+            width=width,
         )
         aim = (
             alt.Chart(inline_data([{"value": level}]))
@@ -88,7 +91,12 @@ def _draw(errors: Sequence[ErrorPoint], colours: dict[str, str], *, level: float
 
 
 def _panel(
-    rows: list[dict[str, object]], *, title: str, domain: tuple[float, float], number_format: str
+    rows: list[dict[str, object]],
+    *,
+    title: str,
+    domain: tuple[float, float],
+    number_format: str,
+    width: int,
 ) -> "alt.LayerChart":
     import altair as alt
 
@@ -123,7 +131,7 @@ def _panel(
             description="text:N",
         )
     )
-    return alt.LayerChart(layer=[lines, marks], width=PANEL_WIDTH, height=230, title=title)
+    return alt.LayerChart(layer=[lines, marks], width=width, height=230, title=title)
 
 
 def _ticks(sizes: list[int], at_most: int = 8) -> list[int]:

@@ -13,6 +13,7 @@ from reports.charts.drawing import (
     Swatch,
     colour,
     inline_data,
+    time_axis,
     to_svg,
 )
 from reports.context import HistoryPoint, NightlyPage, PartialEstimate
@@ -50,7 +51,11 @@ def history_chart(page: NightlyPage) -> Drawing | None:
             f"{number(n_runs)} full runs: each dot is the mean of one day, "
             f"{counted(len(marks), 'day')} drawn."
         )
-    estimates = sorted(page.partial_estimates, key=lambda e: (e.at, e.run_key, e.method, e.k))
+    since = marks[0].at if note else None
+    estimates = sorted(
+        (e for e in page.partial_estimates if since is None or e.at >= since),
+        key=lambda e: (e.at, e.run_key, e.method, e.k),
+    )
     if len(estimates) > MAX_ESTIMATES_DRAWN:
         note += (
             f" The newest {MAX_ESTIMATES_DRAWN} of {number(len(estimates))} estimates are drawn."
@@ -130,10 +135,11 @@ def _draw(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -> str:
     import altair as alt
 
     low, high = _rate_domain(marks, estimates)
+    times = _time_domain(marks, estimates)
     x = alt.X(
         "t:T",
-        scale=alt.Scale(type="utc", domain=_time_domain(marks, estimates), nice=False),
-        axis=alt.Axis(grid=False, tickCount=8, format="%b %d", labelFlush=False),
+        scale=alt.Scale(type="utc", domain=list(times), nice=False),
+        axis=time_axis(*times),
         title=None,
     )
     y = alt.Y(
@@ -153,7 +159,7 @@ def _draw(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -> str:
         .mark_rule(color=colour("series-2"), strokeWidth=2, opacity=0.75)
         .encode(x=x, y=alt.Y("low:Q"), y2="high:Q", description="text:N"),
         alt.Chart(runs)
-        .mark_point(filled=True, size=44, opacity=1, strokeWidth=1.5)
+        .mark_point(filled=True, size=44 if len(marks) <= 150 else 20, opacity=1, strokeWidth=1.5)
         .encode(
             x=x,
             y=y,
@@ -216,12 +222,12 @@ def _rate_domain(
     return max(0.0, low - spare), min(1.0, high + spare)
 
 
-def _time_domain(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -> list[int]:
+def _time_domain(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -> tuple[int, int]:
     """Range of the drawn times with a margin, at least six hours on either side."""
     times = [_ms(mark.at) for mark in marks] + [_ms(estimate.at) for estimate in estimates]
     first, last = min(times), max(times)
     margin = max(21_600_000, (last - first) // 50)
-    return [first - margin, last + margin]
+    return first - margin, last + margin
 
 
 def _ms(at: datetime) -> int:

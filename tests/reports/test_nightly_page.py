@@ -1,5 +1,6 @@
 """The nightly page as text: self-contained, escaped, deterministic, in budget."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from tests.reports.html_text import parse
 from tests.reports.sample_page import HOSTILE, empty_page, hostile_page, sample_page
 
 SECTIONS = ("history", "error", "difficulty", "cache", "questions", "subsets", "jobs", "health")
+
+rendering = functools.cache(render_nightly)
 
 
 def one_run_page() -> NightlyPage:
@@ -46,7 +49,7 @@ def page(request) -> NightlyPage:
 
 
 def test_page_is_self_contained(page):
-    document = parse(render_nightly(page))
+    document = parse(rendering(page))
     assert not {"script", "iframe", "object", "embed", "img", "base", "form"} & set(document.tags)
     for tag, key, value in document.attributes:
         assert not key.startswith("on")
@@ -58,13 +61,13 @@ def test_page_is_self_contained(page):
 
 
 def test_page_forbids_everything_it_does_not_need(page):
-    policies = [v for tag, key, v in parse(render_nightly(page)).attributes if "default-src" in v]
+    policies = [v for tag, key, v in parse(rendering(page)).attributes if "default-src" in v]
     assert len(policies) == 1
     assert policies[0].startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 
 
 def test_ids_are_distinct_and_references_resolve(page):
-    attributes = parse(render_nightly(page)).attributes
+    attributes = parse(rendering(page)).attributes
     ids = [value for _, key, value in attributes if key == "id"]
     assert len(ids) == len(set(ids))
     wanted = [value[1:] for _, key, value in attributes if key == "href" and value[0] == "#"]
@@ -80,7 +83,7 @@ def test_ids_are_distinct_and_references_resolve(page):
 
 
 def test_no_undefined_number_is_shown(page):
-    rendered = render_nightly(page)
+    rendered = rendering(page)
     visible = re.sub(r"<style>.*?</style>", "", rendered, flags=re.S)
     assert not re.search(r"\b(NaN|nan|Infinity|inf|undefined|None|null)\b", visible)
 
@@ -96,7 +99,7 @@ def test_page_is_the_same_text_every_time_and_in_any_order(page):
         subsets=page.subsets[::-1],
         jobs=page.jobs[::-1],
     )
-    rendered = render_nightly(page)
+    rendered = rendering(page)
     assert rendered == render_nightly(page)
     assert rendered == render_nightly(shuffled)
 
@@ -124,8 +127,8 @@ def test_another_process_in_another_zone_writes_the_same_text():
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_stay_text(name):
-    rendered = render_nightly(hostile_page(name))
-    tame = parse(render_nightly(hostile_page("tame")))
+    rendered = rendering(hostile_page(name))
+    tame = parse(rendering(hostile_page("tame")))
     document = parse(rendered)
     assert document.tags == tame.tags
     assert [key for _, key, _ in document.attributes] == [key for _, key, _ in tame.attributes]
@@ -137,18 +140,18 @@ def test_hostile_names_stay_text(name):
 
 def test_readable_hostile_names_are_shown_as_they_are():
     for name in (HOSTILE[0], HOSTILE[1], HOSTILE[2]):
-        document = parse(render_nightly(hostile_page(name)))
+        document = parse(rendering(hostile_page(name)))
         assert document.texts.count(name) >= 20
         hovers = [text for text in document.texts if text.startswith(f"{name}: difficulty")]
         assert len(hovers) == 40
 
 
 def test_one_full_run_and_one_question_draw_without_a_fault():
-    assert render_nightly(one_run_page()).count("<figure") == 4
+    assert rendering(one_run_page()).count("<figure") == 4
 
 
 def test_an_empty_history_says_what_to_do_in_every_section():
-    document = parse(render_nightly(empty_page()))
+    document = parse(rendering(empty_page()))
     empties = [1 for _, key, value in document.attributes if (key, value) == ("class", "empty")]
     assert len(empties) == 7
     assert "No full run yet" in document.text
@@ -157,7 +160,7 @@ def test_an_empty_history_says_what_to_do_in_every_section():
 
 def test_long_history_stays_in_budget_and_counts_what_is_cut():
     page = sample_page(n_runs=600)
-    render_nightly(page)
+    rendering(page)
     start = time.process_time()
     rendered = render_nightly(page)
     assert time.process_time() - start < 3
@@ -174,14 +177,14 @@ def test_a_bank_of_5000_questions_with_long_names_stays_in_budget():
         replace(point, question_id=f"{place:05d}" + "<&>" * 300)
         for place, point in enumerate(page.difficulty)
     )
-    rendered = render_nightly(replace(page, difficulty=long_names))
+    rendered = rendering(replace(page, difficulty=long_names))
     assert len(rendered.encode()) < 2_000_000
     assert "4,400 easier questions not listed here" in rendered
 
 
 def test_headline_says_the_figures_in_words():
     page = sample_page()
-    text = re.sub(r"\s+", " ", parse(render_nightly(page)).text)
+    text = re.sub(r"\s+", " ", parse(rendering(page)).text)
     last = page.headline.last_full_run
     assert f"{100 * last.pass_rate:.1f}%" in text
     assert "2.3 pp off on average when 100 questions are asked" in text
@@ -192,7 +195,7 @@ def test_headline_says_the_figures_in_words():
 
 
 def test_every_figure_says_how_to_read_it_and_has_its_numbers_in_a_table():
-    document = parse(render_nightly(sample_page()))
+    document = parse(rendering(sample_page()))
     assert document.tags.count("figure") == 4
     readings = [v for _, k, v in document.attributes if k == "id" and v.endswith("-reading")]
     assert len(readings) == 4
@@ -203,7 +206,28 @@ def test_every_figure_says_how_to_read_it_and_has_its_numbers_in_a_table():
 
 def test_all_questions_of_a_usual_bank_are_drawn_and_listed():
     page = sample_page()
-    document = parse(render_nightly(page))
+    document = parse(rendering(page))
     for point in page.difficulty[::50]:
         assert point.question_id in document.texts
         assert any(text.startswith(f"{point.question_id}: ") for text in document.texts)
+
+
+@pytest.mark.parametrize("n_runs", [2, 6, 9, 52, 330])
+def test_labels_of_a_time_axis_are_distinct(n_runs):
+    page = sample_page(n_runs=n_runs)
+    texts = parse(rendering(page)).texts
+    labels = [text for text in texts if re.fullmatch(r"[A-Z][a-z]{2} (\d\d|\d{4})", text)]
+    history, cache = labels[: len(labels) // 2], labels[len(labels) // 2 :]
+    for axis in (history, cache) if n_runs < 10 else (history[:4], cache[-4:]):
+        assert len(axis) == len(set(axis))
+    assert labels
+
+
+def test_a_method_without_coverage_still_shows_its_error_at_full_width():
+    page = sample_page()
+    bare = tuple(replace(error, coverage=None) for error in page.errors)
+    rendered = rendering(replace(page, errors=bare))
+    assert "Intervals that held the score" not in rendered
+    widths = [int(w) for w in re.findall(r'<svg viewBox="[^"]*" width="(\d+)"', rendered)]
+    assert len(widths) == 4
+    assert min(widths) >= 640

@@ -39,13 +39,13 @@ def read_csv(path: Path) -> RawTable:
     positions = wanted_headers(headers)
     if not positions:
         positions = {normalised(headers[0]): 0}  # rows must be counted all the same
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
     try:
         table = _parse(path, len(headers), sorted(positions.values()), delimiter, encoding)
     except pa.ArrowInvalid as error:
         if "invalid UTF8" not in str(error):
             raise InputError(_explain(str(error))) from None
-        notes = ("is not UTF-8; read as Latin-1",)
+        notes.append("is not UTF-8; read as Latin-1")
         try:
             table = _parse(path, len(headers), sorted(positions.values()), delimiter, "latin-1")
         except (pa.ArrowInvalid, UnicodeError) as other:
@@ -54,6 +54,9 @@ def read_csv(path: Path) -> RawTable:
         raise InputError(f"cannot be read as text: {error}") from None
     if not table.num_rows:
         raise InputError("has a header but no rows")
+    n_lines, is_ended = _line_ends(path)
+    if not is_ended and encoding != "utf-16":
+        notes.append("the last line has no end; see that the file was not cut short")
     return RawTable(
         columns={
             name: Column.from_arrow(headers[position], table.column(f"c{position}"))
@@ -61,9 +64,9 @@ def read_csv(path: Path) -> RawTable:
         },
         headers=tuple(headers),
         n_rows=table.num_rows,
-        row_word="line" if _is_one_line_per_row(path, table.num_rows) else "row",
+        row_word="line" if n_lines == table.num_rows + 1 else "row",
         row_numbers=2,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
@@ -117,10 +120,12 @@ def _explain(message: str) -> str:
     return f"cannot be read as a delimited table: {message.splitlines()[0]}"
 
 
-def _is_one_line_per_row(path: Path, n_rows: int) -> bool:
+def _line_ends(path: Path) -> tuple[int, bool]:
+    """Count the lines, and tell whether the last one has its end."""
     count, last = 0, b""
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             count += block.count(b"\n")
             last = block[-1:]
-    return count + (last != b"\n") == n_rows + 1
+    is_ended = last == b"\n"
+    return count + (not is_ended), is_ended

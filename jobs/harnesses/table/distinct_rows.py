@@ -63,7 +63,7 @@ def drop_repeated_rows(
     repeated = len(order) - len(kept) - retried
     notes = []
     if repeated:
-        notes.append(f"{repeated} rows repeat another row; dropped")
+        notes.append(f"rows dropped because they repeat another: {repeated}")
     if retried:
-        notes.append(f"{retried} missing verdicts also have a valid one of the same trial; dropped")
+        notes.append(f"missing verdicts dropped because the same trial has a valid one: {retried}")
     return kept, notes

@@ -59,9 +59,10 @@ class RunFacts:
         InputError
             If the rows disagree about the agent, purpose, family or subset.
         """
-        single = {meaning: self._single(meaning, rows, run) for meaning in _SINGLE}
+        known = {"agent": agent} if agent else {}
+        single = {m: known.get(m) or self._single(m, rows, run) for m in _SINGLE}
         model = self._joined("model", rows)
-        name = agent or single["agent"] or model or UNKNOWN_AGENT
+        name = single["agent"] or model or UNKNOWN_AGENT
         sessions = self._values("session", rows)
         return Facts(
             agent=name,

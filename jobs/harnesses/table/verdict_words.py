@@ -87,7 +87,7 @@ def read_verdicts(
         lost = (told >= 0) & (outcome != MISSING)
         if lost.any():
             notes.append(
-                f"{int(lost.sum())} verdicts are missing because `{column.name}` tells of an error"
+                f"verdicts missing because `{column.name}` tells of an error: {int(lost.sum())}"
             )
         outcome = np.where(told >= 0, np.int8(MISSING), outcome)
         reason = np.where(told >= 0, told, reason)
