@@ -1,7 +1,7 @@
 """One method, prepared on a fold's calibrating runs and tried on its targets."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -82,7 +82,8 @@ def run_fold(
     """Prepare a method on a fold's source alone and estimate each of its targets.
 
     A preparation that drew nothing is used for all seeds, and a method that drew nothing
-    at all is run under the first seed only. The streams are named by what they are
+    at all is run under the first seed only. One whose budget is an outcome is asked
+    once, and its answer stands for every size. The streams are named by what they are
     for, so a result never depends on the other budgets, seeds, folds or methods.
 
     Parameters
@@ -112,7 +113,7 @@ def run_fold(
                 fit = _prepare(method, source, streams(seed, "fit"), cpu_clock)
             estimated = [
                 _estimate(fit.prepared, targets, k, streams(seed, "ask", str(k)), cpu_clock)
-                for k in sizes
+                for k in (sizes[-1:] if method.budget_is_outcome else sizes)
             ]
         except (FitError, NotEnoughDataError) as error:
             return [_failed(label, seed, error)]
@@ -123,7 +124,12 @@ def run_fold(
                 seed=seed,
                 random=random,
                 fit_cpu_s=None if reused else fit.cpu_s,
-                budgets=tuple(budget for budget, _ in estimated),
+                budgets=tuple(
+                    replace(budget, k=k)
+                    for k, (budget, _) in zip(
+                        sizes, estimated * (len(sizes) // len(estimated)), strict=True
+                    )
+                ),
             )
         )
         if not random:
