@@ -13,6 +13,7 @@ from jobs.commands import (
     import_,
     init,
     recalibrate,
+    replay,
     report,
     status,
     subset,
@@ -29,6 +30,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("subset", subset.run),
     ("estimate", estimate.run),
     ("check", check.run),
+    ("replay", replay.run),
     ("report", report.run),
     ("status", status.run),
 )

@@ -13,6 +13,8 @@ from recurring_eval.response_matrix import ResponseMatrix
 HALF_WIDTHS_PP: Final = (2.0, 3.0, 5.0)
 USABLE_PP: Final = 5.0
 """Usable: 90 % of the estimates are this near."""
+GOOD_PP: Final = 3.0
+"""... and better this near, where a tried budget gives it."""
 USABLE_SHARE: Final = 0.5
 """... while at most this share of the bank is executed."""
 TRACKING_SPEARMAN: Final = 0.8
@@ -39,8 +41,9 @@ class Advice:
     sentences : tuple of str
         Conclusion first.
     method, budget : str
-        The row that the conclusion is about: the smallest error among those that execute
-        at most half of the bank.
+        The row that the conclusion is about, of those that execute at most half of the
+        bank: the smallest within `GOOD_PP`, else within `USABLE_PP`, else the one of
+        smallest error.
     k_for_pp : dict of float to tuple of (str, int), or to None
         For each half-width the method and smallest k of those tried by which 90 %
         of the estimates were that near; None if none was.
@@ -56,26 +59,32 @@ class Advice:
 def advise(
     rows: Sequence[MetricRow], matrix: ResponseMatrix, *, n_source: int, n_targets: int
 ) -> Advice:
-    """Put the rows of one group of targets into sentences.
+    """Put rows into sentences about the first group, and compare the others with it.
 
     Parameters
     ----------
     rows : sequence of MetricRow
-        At least one, all of one group.
+        At least one; those of the first group come first.
     matrix : ResponseMatrix
     n_source, n_targets : int
         Runs of the smallest calibration, and tested runs.
     """
-    small = [row for row in rows if row.metrics.execution_fraction <= USABLE_SHARE]
-    best = min(small or rows, key=lambda row: (row.within_90_pp, row.metrics.mae_pp))
-    needed = {width: _smallest_k(rows, width) for width in HALF_WIDTHS_PP}
+    first = [row for row in rows if row.group == rows[0].group]
+    small = [row for row in first if row.metrics.execution_fraction <= USABLE_SHARE]
+    best = (
+        _smallest_k(small, GOOD_PP)
+        or _smallest_k(small, USABLE_PP)
+        or min(small or first, key=lambda row: row.metrics.mae_pp)
+    )
+    needed = {width: _smallest_k(first, width) for width in HALF_WIDTHS_PP}
     verdict = _verdict(best, small=bool(small), n_source=n_source, n_targets=n_targets)
     return Advice(
         verdict=verdict,
         sentences=(
             _conclusion(verdict, best, n_source=n_source, n_targets=n_targets),
-            *(_for_width(width, needed[width], rows, matrix.n_questions) for width in needed),
+            *(_for_width(width, needed[width], first, matrix.n_questions) for width in needed),
             _worst_run(best, matrix),
+            *_other_groups(best, rows),
         ),
         method=best.method,
         budget=best.budget,
@@ -98,24 +107,24 @@ def _verdict(best: MetricRow, *, small: bool, n_source: int, n_targets: int) -> 
 
 
 def _conclusion(verdict: Verdict, best: MetricRow, *, n_source: int, n_targets: int) -> str:
-    what = f"{best.method} with {_questions(best.k)}"
-    near = f"90 % of its estimates were within {best.within_90_pp:.1f} pp of the full pass rate"
+    what = f"{best.method} and {_questions(best.k)}"
+    near = f"90 % of the estimates were within {best.within_90_pp:.1f} pp of the full pass rate"
     if verdict is Verdict.TOO_LITTLE_DATA:
         return (
             f"Too little data to tell: {n_source} runs calibrate and {n_targets} are tested, "
-            f"and it takes {MIN_SOURCE_RUNS} and {MIN_TARGETS}; take the figures as a first look."
+            f"and it takes {MIN_SOURCE_RUNS} and {MIN_TARGETS}; the figures are a first look."
         )
     if verdict is Verdict.USABLE:
-        return f"Usable: {what} was best among small budgets, and {near}."
+        return f"Usable: with {what}, {near}."
     if verdict is Verdict.TRACKING_ONLY:
         return (
-            f"Good for tracking only: the best, {what}, ranks runs much as full runs do "
+            f"Good for tracking only: {what} rank runs much as full runs do "
             f"(Spearman {best.metrics.spearman:.2f}), but {near}; "
-            "do not quote its figure as the score."
+            "do not quote the figure as the score."
         )
     return (
-        f"Not usable at the budgets tried: with the best, {what}, {near}, "
-        "and it does not rank runs reliably; try more questions."
+        f"Not usable at the budgets tried: with {what}, {near}, "
+        "and runs are not ranked reliably; try more questions."
     )
 
 
@@ -157,6 +166,14 @@ def _worst_run(best: MetricRow, matrix: ResponseMatrix) -> str:
         f"{matrix.run_ids[targets.rows[worst]]}, estimated {truth + error:.1f} %, "
         f"in full {truth:.1f} % ({error:+.1f} pp)."
     )
+
+
+def _other_groups(best: MetricRow, rows: Sequence[MetricRow]) -> list[str]:
+    same = [row for row in rows if (row.method, row.budget) == (best.method, best.budget)]
+    if len(same) < 2:
+        return []
+    errors = ", ".join(f"{row.group} {row.metrics.mae_pp:.2f} pp" for row in same)
+    return [f"Mean error of {best.method} with {_questions(best.k)}: {errors}."]
 
 
 def _questions(count: int) -> str:

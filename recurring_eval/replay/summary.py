@@ -113,6 +113,28 @@ def summarise(
     return rows
 
 
+def errors_by_target(
+    rows: Sequence[MetricRow], agents: Sequence[str] | None = None
+) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Mean absolute error on each target, by budget and method, for paired comparisons.
+
+    Parameters
+    ----------
+    rows : sequence of MetricRow
+        Of one group.
+    agents : sequence of str, optional
+        Agent of each run of the matrix: the runs of one are then one target.
+    """
+    table: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for row in rows:
+        errors = row.targets.absolute_error_pp
+        if agents is not None:
+            names = np.array([agents[i] for i in row.targets.rows], dtype=object)
+            errors = np.array([mean_of_known(errors[names == a]) for a in sorted(set(names))])
+        table.setdefault(row.budget, {})[row.method] = errors
+    return table
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pooled:
     """Estimates of all runs of one split under one seed; NaN for runs not tested."""
