@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_newton import Mode, maximise
-from recurring_eval.calibration.mirt_objective import Objective
+from recurring_eval.calibration.mirt_objective import Objective, Pair
 from recurring_eval.calibration.mirt_orientation import orientation
 from recurring_eval.calibration.mirt_start import factor_start
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError

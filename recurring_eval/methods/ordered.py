@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import feasible_range
@@ -58,9 +59,11 @@ class PrepareInOrder:
     fit: Callable[[ResponseMatrix, np.random.Generator], Scorer]
 
     def __call__(self, source: ResponseMatrix, *, rng: np.random.Generator) -> "PreparedInOrder":
-        """Fit the scorer."""
+        """Fit the scorer, on one thread: the same bits whatever the number of cores."""
         ordered = source.in_canonical_order()
-        return PreparedInOrder(question_ids=ordered.question_ids, scorer=self.fit(ordered, rng))
+        with threadpool_limits(limits=1):
+            scorer = self.fit(ordered, rng)
+        return PreparedInOrder(question_ids=ordered.question_ids, scorer=scorer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,8 @@ class PreparedInOrder:
         rows = sorted(range(targets.n_runs), key=targets.run_ids.__getitem__)
         by_id = targets.select_runs(np.array(rows, dtype=np.intp))
         ordered = by_id.align_questions(self.question_ids)
-        scored = self.scorer.score(ordered, k, rng=rng)
+        with threadpool_limits(limits=1):
+            scored = self.scorer.score(ordered, k, rng=rng)
         back = np.empty(len(rows), dtype=np.intp)
         back[rows] = np.arange(len(rows))
         return _finished(ordered, scored, back, targets.pass_rates())

@@ -8,6 +8,7 @@ import numpy as np
 
 from recurring_eval.caching import CacheUse, build_cache, cache_score, window_rows
 from recurring_eval.methods.cache import CACHE, CACHE_RATE
+from recurring_eval.methods.method import Method
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.response_matrix import ResponseMatrix
@@ -66,6 +67,8 @@ def _joined(source: ResponseMatrix, targets: ResponseMatrix) -> ResponseMatrix:
     )
 
 
+_USES: Final[tuple[tuple[Method, CacheUse], ...]] = ((CACHE, "majority"), (CACHE_RATE, "rate"))
+
 CACHE_REPLAYS: Final = tuple(
     ReplayMethod(
         name=method.name,
@@ -75,5 +78,5 @@ CACHE_REPLAYS: Final = tuple(
         source="She and Lin 2026",
         budget_is_outcome=True,
     )
-    for method, use in ((CACHE, "majority"), (CACHE_RATE, "rate"))
+    for method, use in _USES
 )

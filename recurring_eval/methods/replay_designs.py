@@ -57,7 +57,7 @@ class FitDesign:
 
 
 def replay_design(method: Method, source: str) -> ReplayMethod:
-    """A fixed method of the product as replays try it."""
+    """Make a fixed method of the product ready for replays."""
     return ReplayMethod(
         name=method.name,
         description=method.description,

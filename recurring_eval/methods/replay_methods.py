@@ -5,6 +5,7 @@ from typing import Final
 from recurring_eval.errors import InputError
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.methods.random import RANDOM, RANDOM_GPIRT, RANDOM_PIRT
+from recurring_eval.methods.replay_adaptive import MIRT_CAT, MIRT_CAT_STANDARD_PRIOR, RASCH_CAT
 from recurring_eval.methods.replay_cache import CACHE_REPLAYS
 from recurring_eval.methods.replay_designs import replay_design
 from recurring_eval.methods.replay_stratified_random import STRATIFIED_RANDOM
@@ -26,6 +27,9 @@ REPLAY_METHODS: Final[tuple[ReplayMethod, ...]] = (
     ),
     STRATIFIED_RANDOM,
     *CACHE_REPLAYS,
+    RASCH_CAT,
+    MIRT_CAT,
+    MIRT_CAT_STANDARD_PRIOR,
 )
 
 _WEIGHTED_SUFFIX: Final = "+weighted"
