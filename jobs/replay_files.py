@@ -7,8 +7,10 @@ from typing import Any, Final
 from jobs.app import App
 from jobs.console import to_json
 from jobs.replay import Replay
+from jobs.replay_page import replay_page
 from jobs.replay_report import csv_files
 from jobs.whole_file import write_whole
+from reports.render import render_replay
 
 PAGE: Final = "replay.html"
 DOCUMENT: Final = "replay.json"
@@ -19,4 +21,6 @@ def write_files(app: App, result: Replay, content: Mapping[str, Any], folder: Pa
     write_whole(folder / DOCUMENT, to_json(content) + "\n")
     for name, text in csv_files(result).items():
         write_whole(folder / name, text)
+    page = replay_page(result, made_at=app.clock.now())
+    write_whole(folder / PAGE, render_replay(page))
     return folder / PAGE
