@@ -174,8 +174,10 @@ def _conclude(
     if not first:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise NotEnoughDataError(reasons or "no method has an estimate of any tested run")
+    # Errors at different numbers of questions say nothing about which method is better.
+    comparable = [row for row in first if not row.decides_budget]
     comparisons = compare_methods(
-        errors_by_target(first, data.matrix.agents if setup.plan.by_agent else None),
+        errors_by_target(comparable, data.matrix.agents if setup.plan.by_agent else None),
         rng=generator(setup.seed, "replay", "compare"),
     )
     folds = [fold for split in setup.plan.splits for fold in split.folds]

@@ -142,6 +142,7 @@ def _to_json(key: FoldKey, estimates: FoldEstimates) -> Mapping[str, Any]:
         "seed": estimates.seed,
         "random": estimates.random,
         "fit_cpu_s": estimates.fit_cpu_s,
+        "decides_budget": estimates.decides_budget,
         "failure": estimates.failure,
         "budgets": [
             {
@@ -164,6 +165,7 @@ def _from_json(line: Mapping[str, Any]) -> tuple[FoldKey, FoldEstimates]:
         seed=line["seed"],
         random=line["random"],
         fit_cpu_s=line["fit_cpu_s"],
+        decides_budget=line["decides_budget"],
         failure=line["failure"],
         budgets=tuple(
             BudgetEstimates(

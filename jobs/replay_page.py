@@ -73,6 +73,7 @@ def _row(row: MetricRow) -> ReplayRow:
         fit_cpu_s=row.fit_cpu_s,
         n_targets=round(m.n_targets),
         n_splits=row.n_splits,
+        decides_budget=row.decides_budget,
     )
 
 

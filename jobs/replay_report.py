@@ -1,6 +1,7 @@
 """What a replay prints and writes: document, table, CSV files."""
 
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -90,7 +91,7 @@ def text(result: Replay, *, show_folds: bool = False) -> list[str]:
         f"split {fold['split']}, fold {fold['fold']} tests: {', '.join(fold['agents'])}"
         for fold in (fold_assignments(result) if show_folds else [])
     ]
-    return [*folds, _metric_table(result), *_differences(result), *result.advice.sentences]
+    return [*folds, *_metric_tables(result), *_differences(result), *result.advice.sentences]
 
 
 def csv_files(result: Replay) -> dict[str, str]:
@@ -149,36 +150,56 @@ def _comparison(pair: PairedComparison) -> dict[str, Any]:
     return asdict(pair)
 
 
-def _metric_table(result: Replay) -> str:
+def _metric_tables(result: Replay) -> list[str]:
+    """One table for each group, with its name where there are several."""
+    groups = result.setup.plan.group_names
+    lines = []
+    for group in groups:
+        rows = [row for row in result.rows if row.group == group]
+        if rows:
+            lines += [f"{group}:"] if len(groups) > 1 else []
+            lines.append(_metric_table(rows))
+    return lines
+
+
+def _metric_table(rows: Sequence[MetricRow]) -> str:
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
-    grouped = result.setup.plan.group_names != (EVERYONE,)
-    with_intervals = any(row.metrics.coverage_90 == row.metrics.coverage_90 for row in result.rows)
+    with_intervals = any(math.isfinite(row.metrics.coverage_90) for row in rows)
     table = Table(box=SIMPLE, pad_edge=False)
-    for heading in (*(("group",) if grouped else ()), "method"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("method", overflow="fold")
     headings = ["budget", "k", "mean error", "largest", "bias", "Spearman", "tau-b", "executed"]
     headings += ["coverage", "width"] if with_intervals else []
     for heading in (*headings, "CPU ms/run", "fit CPU s"):
         table.add_column(heading, justify="right", no_wrap=True)
-    last = None
-    for row in result.rows:
-        m = row.metrics
-        if last is not None and (row.group, row.budget) != last:
+    last = rows[0].budget
+    for row in rows:
+        if row.budget != last:
             table.add_row()
-        last = row.group, row.budget
-        cells = [row.group] if grouped else []
-        cells += [row.method, row.budget, str(row.k)]
-        cells += [_number(m.mae_pp), _number(m.max_error_pp, 1), _number(m.bias_pp, sign=True)]
-        cells += [_number(m.spearman, 3), _number(m.kendall_tau, 3)]
-        cells += [_percent(m.execution_fraction)]
-        if with_intervals:
-            cells += [_percent(m.coverage_90), _number(m.width_90_pp, 1)]
-        cells += [_number(1000 * row.cpu_s_per_target, 1), _number(row.fit_cpu_s)]
-        table.add_row(*(Text(cell) for cell in cells))
+        last = row.budget
+        table.add_row(*(Text(cell) for cell in _cells(row, with_intervals=with_intervals)))
     return _plain(table)
+
+
+def _cells(row: MetricRow, *, with_intervals: bool) -> list[str]:
+    m = row.metrics
+    intervals = [_percent(m.coverage_90), _number(m.width_90_pp, 1)] if with_intervals else []
+    return [
+        row.method,
+        row.budget,
+        str(row.k),
+        _number(m.mae_pp),
+        _number(m.max_error_pp, 1),
+        _number(m.bias_pp, sign=True),
+        _number(m.spearman, 3),
+        _number(m.kendall_tau, 3),
+        _percent(m.execution_fraction),
+        *intervals,
+        _number(1000 * row.cpu_s_per_target, 1),
+        _number(row.fit_cpu_s),
+    ]
 
 
 def _differences(result: Replay) -> list[str]:
@@ -199,7 +220,7 @@ def _differences(result: Replay) -> list[str]:
     unit = "agents" if result.setup.plan.by_agent else "runs"
     title = (
         f"Mean error of the best against the others, over {n} {unit} "
-        "(95 % by bootstrap; p by signed ranks, after Holm)"
+        "(95% by bootstrap; p by signed ranks, after Holm)"
     )
     return [title, *(f"  {line}" for line in lines), ""]
 
@@ -213,10 +234,10 @@ def _plain(table: object) -> str:
 
 
 def _number(value: float, digits: int = 2, *, sign: bool = False) -> str:
-    if value != value:  # NaN
+    if math.isnan(value):
         return "–"
     return f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
 
 
 def _percent(value: float) -> str:
-    return "–" if value != value else f"{100 * value:.1f}%"
+    return "–" if math.isnan(value) else f"{100 * value:.1f}%"

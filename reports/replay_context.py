@@ -23,6 +23,8 @@ class ReplayRow:
         Empty where the protocol does not tell groups apart.
     budget : str
         As the user wrote it.
+    decides_budget : bool
+        Whether the method itself decides how many questions it asks.
     within_90_pp : float
         Distance within which 90 % of the estimates lay of the full pass rate.
     """
@@ -44,6 +46,7 @@ class ReplayRow:
     fit_cpu_s: float
     n_targets: int
     n_splits: int
+    decides_budget: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self, shares=("execution_fraction", "coverage_90"))

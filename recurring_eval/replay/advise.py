@@ -12,7 +12,7 @@ from recurring_eval.response_matrix import ResponseMatrix
 
 HALF_WIDTHS_PP: Final = (2.0, 3.0, 5.0)
 USABLE_PP: Final = 5.0
-"""Usable: 90 % of the estimates are this near."""
+"""Usable: 90% of the estimates are this near."""
 GOOD_PP: Final = 3.0
 """... and better this near, where a tried budget gives it."""
 USABLE_SHARE: Final = 0.5
@@ -108,7 +108,7 @@ def _verdict(best: MetricRow, *, small: bool, n_source: int, n_targets: int) -> 
 
 def _conclusion(verdict: Verdict, best: MetricRow, *, n_source: int, n_targets: int) -> str:
     what = f"{best.method} and {_questions(best.k)}"
-    near = f"90 % of the estimates were within {best.within_90_pp:.1f} pp of the full pass rate"
+    near = f"90% of the estimates were within {best.within_90_pp:.1f} pp of the full pass rate"
     if verdict is Verdict.TOO_LITTLE_DATA:
         return (
             f"Too little data to tell: {n_source} runs calibrate and {n_targets} are tested, "
@@ -146,14 +146,13 @@ def _for_width(
     executed = _executed(row, n_questions)
     return (
         f"For ±{width_pp:g} pp: {_questions(executed)} of {n_questions} with {row.method} "
-        f"(90 % of the estimates within {row.within_90_pp:.1f} pp)."
+        f"(90% of the estimates within {row.within_90_pp:.1f} pp)."
     )
 
 
 def _executed(row: MetricRow, n_questions: int) -> int:
     """Questions asked; for a method that decides itself, those it executed on average."""
-    executed = row.metrics.execution_fraction * n_questions
-    return row.k if executed <= row.k else round(executed)
+    return round(row.metrics.execution_fraction * n_questions) if row.decides_budget else row.k
 
 
 def _worst_run(best: MetricRow, matrix: ResponseMatrix) -> str:
@@ -163,8 +162,8 @@ def _worst_run(best: MetricRow, matrix: ResponseMatrix) -> str:
     truth = 100.0 * targets.full_pass_rate[worst]
     return (
         f"Worst run with {best.method} and {_questions(best.k)}: "
-        f"{matrix.run_ids[targets.rows[worst]]}, estimated {truth + error:.1f} %, "
-        f"in full {truth:.1f} % ({error:+.1f} pp)."
+        f"{matrix.run_ids[targets.rows[worst]]}, estimated {truth + error:.1f}%, "
+        f"in full {truth:.1f}% ({error:+.1f} pp)."
     )
 
 

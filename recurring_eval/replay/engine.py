@@ -57,6 +57,8 @@ class FoldEstimates:
         CPU seconds of the preparation; None where an earlier seed's was used again.
     budgets : tuple of BudgetEstimates
         One for each size asked for; none where `failure` says why.
+    decides_budget : bool
+        Whether the number of questions is the method's own choice.
     failure : str
     """
 
@@ -65,6 +67,7 @@ class FoldEstimates:
     random: bool
     fit_cpu_s: float | None
     budgets: tuple[BudgetEstimates, ...]
+    decides_budget: bool = False
     failure: str = ""
 
 
@@ -124,6 +127,7 @@ def run_fold(
                 seed=seed,
                 random=random,
                 fit_cpu_s=None if reused else fit.cpu_s,
+                decides_budget=method.budget_is_outcome,
                 budgets=tuple(
                     replace(budget, k=k)
                     for k, (budget, _) in zip(

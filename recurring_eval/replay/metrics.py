@@ -30,7 +30,7 @@ class ScoreMetrics:
         Rank correlations of estimates and full scores, ties allowed for (tau-b); NaN
         where one of both has no order.
     execution_fraction : float
-        Mean share of the bank that was executed.
+        Mean share of a run's valid questions whose verdicts were used.
     coverage_90 : float
         Share of intervals that hold the full score; NaN without intervals.
     width_90_pp : float
@@ -55,7 +55,7 @@ def score_metrics(
     truth: ArrayLike,
     *,
     n_executed: ArrayLike,
-    n_questions: int,
+    n_valid: ArrayLike,
     low: ArrayLike | None = None,
     high: ArrayLike | None = None,
 ) -> ScoreMetrics:
@@ -67,8 +67,8 @@ def score_metrics(
         Fractions. Targets whose estimate is NaN are left out.
     n_executed : array_like, shape (m,)
         Questions executed for each target.
-    n_questions : int
-        Questions in the bank.
+    n_valid : array_like, shape (m,)
+        Questions with a valid verdict in each target's full run.
     low, high : array_like, shape (m,), optional
         Intervals; a target with NaN has none.
 
@@ -91,7 +91,7 @@ def score_metrics(
         bias_pp=float(error.mean()),
         spearman=_correlation(stats.spearmanr, ranked, order),
         kendall_tau=_correlation(stats.kendalltau, ranked, order),
-        execution_fraction=float(np.asarray(n_executed)[known].mean() / n_questions),
+        execution_fraction=float((np.asarray(n_executed) / np.asarray(n_valid))[known].mean()),
         coverage_90=coverage,
         width_90_pp=width,
         n_targets=float(known.sum()),

@@ -62,6 +62,10 @@ class Split:
     folds: tuple[Fold, ...]
     groups: tuple[TargetGroup, ...]
 
+    def rows_of(self, group: str) -> NDArray[np.intp] | None:
+        """Rows of the group of that name; None where the split has none."""
+        return next((g.rows for g in self.groups if g.name == group), None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

@@ -15,6 +15,7 @@ from recurring_eval.replay.metrics import (
     score_metrics,
 )
 from recurring_eval.replay.splits import Plan, Split
+from recurring_eval.replay.target_errors import TargetErrors, target_errors
 from recurring_eval.response_matrix import ResponseMatrix
 
 FoldKey = tuple[int, int, str]
@@ -36,6 +37,8 @@ class MetricRow:
     cpu_s_per_target, fit_cpu_s : float
         Mean CPU seconds to estimate one target, and to prepare one fold.
     n_splits, n_seeds : int
+    decides_budget : bool
+        Whether the method decides itself how many questions it asks, whatever k.
     targets : TargetErrors
     """
 
@@ -49,30 +52,8 @@ class MetricRow:
     fit_cpu_s: float
     n_splits: int
     n_seeds: int
-    targets: "TargetErrors"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetErrors:
-    """Errors on each target of a group, over splits and seeds.
-
-    Attributes
-    ----------
-    rows : ndarray of intp, shape (m,)
-        Rows of the response matrix.
-    full_pass_rate, estimate : ndarray, shape (m,)
-        Fractions; the estimate is the mean, NaN where there was none.
-    absolute_error_pp : ndarray, shape (m,)
-        Mean absolute error.
-    worst_error_pp : ndarray, shape (m,)
-        The signed error of largest size.
-    """
-
-    rows: NDArray[np.intp]
-    full_pass_rate: NDArray[np.float64]
-    estimate: NDArray[np.float64]
-    absolute_error_pp: NDArray[np.float64]
-    worst_error_pp: NDArray[np.float64]
+    decides_budget: bool
+    targets: TargetErrors
 
 
 def summarise(
@@ -102,12 +83,16 @@ def summarise(
     list of MetricRow
         By group, budget and method.
     """
-    truth = matrix.pass_rates()
+    scores = _FullScores(
+        pass_rate=matrix.pass_rates(),
+        n_valid=(matrix.trials > 0).sum(axis=1),
+        n_questions=matrix.n_questions,
+    )
     rows = []
     for group in plan.group_names:
         for budget in budgets:
             for method in methods:
-                row = _row(plan, results, truth, group, method, budget, matrix.n_questions)
+                row = _row(plan, results, scores, group, method, budget)
                 if row is not None:
                     rows.append(row)
     return rows
@@ -136,6 +121,15 @@ def errors_by_target(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _FullScores:
+    """What every run scored in full."""
+
+    pass_rate: NDArray[np.float64]
+    n_valid: NDArray[np.intp]
+    n_questions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Pooled:
     """Estimates of all runs of one split under one seed; NaN for runs not tested."""
 
@@ -148,51 +142,34 @@ class _Pooled:
 def _row(
     plan: Plan,
     results: Mapping[FoldKey, Sequence[FoldEstimates]],
-    truth: NDArray[np.float64],
+    scores: _FullScores,
     group: str,
     method: str,
     budget: Budget,
-    n_questions: int,
 ) -> MetricRow | None:
-    k = budget.size(n_questions)
+    """Average over the splits that have the group; None where the method failed."""
+    k = budget.size(scores.n_questions)
+    rows_of = {
+        split.number: rows for split in plan.splits if (rows := split.rows_of(group)) is not None
+    }
+    splits = [split for split in plan.splits if split.number in rows_of]
+    of_splits = [
+        [results[split.number, i, method] for i in range(len(split.folds))] for split in splits
+    ]
+    runs = [estimates for folds in of_splits for fold in folds for estimates in fold]
+    if any(estimates.failure for estimates in runs):
+        return None
     metrics: list[ScoreMetrics] = []
     errors: list[NDArray[np.float64]] = []
-    cpu, fit_cpu, n_targets, n_splits, n_seeds = 0.0, [], 0, 0, 1
-    members = np.zeros(truth.size, dtype=np.bool_)
-    for split in plan.splits:
-        found = [g.rows for g in split.groups if g.name == group]
-        if not found:
-            continue
-        of_folds = [results[split.number, i, method] for i in range(len(split.folds))]
-        if any(estimates.failure for fold in of_folds for estimates in fold):
-            return None
-        rows = np.unique(np.concatenate(found))
-        members[rows] = True
-        n_splits += 1
-        seeds = sorted({estimates.seed for fold in of_folds for estimates in fold})
-        n_seeds = max(n_seeds, len(seeds))
-        for seed in seeds:
-            pooled = _pool(split, of_folds, seed, k, truth.size)
-            if not np.isfinite(pooled.pass_rate[rows]).any():
-                continue
-            metrics.append(
-                score_metrics(
-                    pooled.pass_rate[rows],
-                    truth[rows],
-                    n_executed=pooled.n_executed[rows],
-                    n_questions=n_questions,
-                    low=pooled.low[rows],
-                    high=pooled.high[rows],
-                )
-            )
-            error = np.full(truth.size, np.nan)
-            error[rows] = 100.0 * (pooled.pass_rate[rows] - truth[rows])
-            errors.append(error)
-        for fold, estimates_of_fold in zip(split.folds, of_folds, strict=True):
-            for estimates in estimates_of_fold:
-                cpu += _at_size(estimates, k).cpu_s
-                n_targets += fold.targets.size
-                fit_cpu.append(np.nan if estimates.fit_cpu_s is None else estimates.fit_cpu_s)
+    for split, folds in zip(splits, of_splits, strict=True):
+        for seed in sorted({estimates.seed for fold in folds for estimates in fold}):
+            rows = rows_of[split.number]
+            pooled = _pool(split, folds, seed, k, scores.pass_rate.size)
+            if np.isfinite(pooled.pass_rate[rows]).any():
+                metrics.append(_metrics(pooled, scores, rows))
+                error = np.full(scores.pass_rate.size, np.nan)
+                error[rows] = 100.0 * (pooled.pass_rate - scores.pass_rate)[rows]
+                errors.append(error)
     if not metrics:
         return None
     stacked = np.array(errors)
@@ -203,12 +180,31 @@ def _row(
         k=k,
         metrics=mean_metrics(metrics),
         within_90_pp=float(np.quantile(np.abs(stacked[np.isfinite(stacked)]), 0.9)),
-        cpu_s_per_target=cpu / n_targets,
-        fit_cpu_s=mean_of_known(fit_cpu),
-        n_splits=n_splits,
-        n_seeds=n_seeds,
-        targets=_target_errors(stacked, truth, np.flatnonzero(members)),
+        cpu_s_per_target=_cpu_per_target(runs, k),
+        fit_cpu_s=mean_of_known([np.nan if e.fit_cpu_s is None else e.fit_cpu_s for e in runs]),
+        n_splits=len(splits),
+        n_seeds=len({estimates.seed for estimates in runs}),
+        decides_budget=any(estimates.decides_budget for estimates in runs),
+        targets=target_errors(
+            stacked, scores.pass_rate, np.unique(np.concatenate(list(rows_of.values())))
+        ),
     )
+
+
+def _metrics(pooled: _Pooled, scores: _FullScores, rows: NDArray[np.intp]) -> ScoreMetrics:
+    return score_metrics(
+        pooled.pass_rate[rows],
+        scores.pass_rate[rows],
+        n_executed=pooled.n_executed[rows],
+        n_valid=scores.n_valid[rows],
+        low=pooled.low[rows],
+        high=pooled.high[rows],
+    )
+
+
+def _cpu_per_target(runs: Sequence[FoldEstimates], k: int) -> float:
+    at_size = [_at_size(estimates, k) for estimates in runs]
+    return sum(budget.cpu_s for budget in at_size) / sum(b.pass_rate.size for b in at_size)
 
 
 def _pool(
@@ -231,25 +227,3 @@ def _pool(
 
 def _at_size(estimates: FoldEstimates, k: int) -> BudgetEstimates:
     return next(budget for budget in estimates.budgets if budget.k == k)
-
-
-def _target_errors(
-    errors: NDArray[np.float64], truth: NDArray[np.float64], rows: NDArray[np.intp]
-) -> TargetErrors:
-    """Errors, shape (n_estimates, n_runs), by run."""
-    mine = errors[:, rows]
-    known = np.isfinite(mine)
-    count = known.sum(axis=0)
-    filled = np.where(known, mine, 0.0)
-    with np.errstate(invalid="ignore"):
-        bias = filled.sum(axis=0) / np.where(count > 0, count, np.nan)
-        absolute = np.abs(filled).sum(axis=0) / np.where(count > 0, count, np.nan)
-    largest = np.abs(filled).argmax(axis=0)
-    worst = np.where(count > 0, filled[largest, np.arange(rows.size)], np.nan)
-    return TargetErrors(
-        rows=rows,
-        full_pass_rate=truth[rows],
-        estimate=truth[rows] + bias / 100.0,
-        absolute_error_pp=absolute,
-        worst_error_pp=worst,
-    )

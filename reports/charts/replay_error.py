@@ -1,4 +1,4 @@
-"""Error and rank correlation of each method against the share of the bank executed."""
+"""Error and rank correlation of each method against the share of questions executed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     import altair as alt
 
 PANEL_WIDTH: Final = 315
+HEIGHT: Final = 250
 _OFF_SCALE: Final = 2.5
+_SAME_SHARE: Final = 0.005
+
+Mark = dict[str, object]
 
 
 def replay_error_chart(page: ReplayPage) -> Drawing | None:
@@ -22,53 +26,48 @@ def replay_error_chart(page: ReplayPage) -> Drawing | None:
         return None
     colours = method_colours(page)
     ceiling = _ceiling(rows)
-    lines = [
+    legend = [
         LegendItem(label=method, swatch="line", colour=name)
         for method, name in colours.items()
         if name != OTHER
     ]
     if OTHER in colours.values():
-        lines.append(LegendItem(label="other methods", swatch="line", colour=OTHER))
+        legend.append(LegendItem(label="other methods", swatch="line", colour=OTHER))
     off = list(dict.fromkeys(row.method for row in rows if row.mae_pp > ceiling))
     note = f"Off the scale of the left chart: {', '.join(off)}." if off else ""
-    return Drawing(svg=_draw(rows, colours, ceiling), legend=tuple(lines), note=note)
+    return Drawing(svg=_draw(rows, colours, ceiling), legend=tuple(legend), note=note)
 
 
 def _ceiling(rows: Sequence[ReplayRow]) -> float:
     """Largest error drawn: all of them, unless a few would flatten the others."""
     errors = sorted(row.mae_pp for row in rows)
     middle = errors[len(errors) // 2]
-    below = [error for error in errors if error <= _OFF_SCALE * middle]
-    worst = errors[-1]
-    return worst if worst <= _OFF_SCALE * max(below) else max(below)
+    largest = max(error for error in errors if error <= _OFF_SCALE * max(middle, 0.1))
+    return errors[-1] if errors[-1] <= _OFF_SCALE * largest else largest
 
 
 def _draw(rows: Sequence[ReplayRow], colours: dict[str, str], ceiling: float) -> str:
     import altair as alt
 
-    shares = [row.execution_fraction for row in rows]
-    spread = max(shares) - min(shares)
-    # With one budget the methods stand side by side, which the shift alone provides.
-    unit = spread if spread > 0.01 else 0.05
-    errors = [_mark(row, row.mae_pp, colours, unit) for row in rows if row.mae_pp <= ceiling]
-    taus = [
-        _mark(row, row.kendall_tau, colours, unit) for row in rows if row.kendall_tau is not None
-    ]
+    errors = [_mark(row, row.mae_pp, colours) for row in rows if row.mae_pp <= ceiling]
+    taus = [_mark(row, row.kendall_tau, colours) for row in rows if row.kendall_tau is not None]
     panels = [
         _panel(
             errors,
             title="Mean error, percentage points",
             domain=(0.0, max(1.0, 1.1 * ceiling)),
+            number_format=".1f",
             width=PANEL_WIDTH if taus else 2 * PANEL_WIDTH,
         )
     ]
     if taus:
-        lowest = min(float(str(mark["value"])) for mark in taus)
+        lowest = min(row.kendall_tau for row in rows if row.kendall_tau is not None)
         panels.append(
             _panel(
                 taus,
                 title="Rank correlation (Kendall's tau-b)",
                 domain=(max(-1.0, min(0.7, lowest - 0.05)), 1.0),
+                number_format=".2f",
                 width=PANEL_WIDTH,
             )
         )
@@ -81,48 +80,68 @@ def _draw(rows: Sequence[ReplayRow], colours: dict[str, str], ceiling: float) ->
 
 
 def _panel(
-    marks: list[dict[str, object]], *, title: str, domain: tuple[float, float], width: int
+    marks: list[Mark],
+    *,
+    title: str,
+    domain: tuple[float, float],
+    number_format: str,
+    width: int,
 ) -> "alt.LayerChart":
     import altair as alt
 
-    places = [float(str(mark["x"])) for mark in marks]
-    spare = max(0.01, 0.06 * (max(places) - min(places)))
-    x = alt.X(
-        "x:Q",
-        scale=alt.Scale(domain=[min(places) - spare, max(places) + spare], nice=False),
-        axis=alt.Axis(format=".0%", grid=False, tickCount=6, labelFlush=False),
-        title="share of the questions executed",
-    )
     y = alt.Y(
         "value:Q",
         scale=alt.Scale(domain=list(domain), nice=5, zero=False),
-        axis=alt.Axis(tickCount=5, format=".1f"),
+        axis=alt.Axis(tickCount=5, format=number_format),
         title=None,
     )
     stroke = alt.Stroke("colour:N", scale=None)
-    lines = (
-        alt.Chart(inline_data(marks))
-        .mark_line(strokeWidth=2, aria=False)
-        .encode(x=x, y=y, stroke=stroke, detail="method:N", order="x:Q")
-    )
+    x, one_budget = _share_axis(marks)
     dots = (
         alt.Chart(inline_data(marks))
         .mark_point(filled=True, size=52, opacity=1, strokeWidth=1.5)
         .encode(
-            x=x,
-            y=y,
-            fill=alt.Fill("colour:N", scale=None),
-            stroke=stroke,
-            description="text:N",
+            x=x, y=y, fill=alt.Fill("colour:N", scale=None), stroke=stroke, description="text:N"
         )
     )
-    return alt.LayerChart(layer=[lines, dots], width=width, height=250, title=title)
+    if one_budget:
+        return alt.LayerChart(layer=[dots], width=width, height=HEIGHT, title=title)
+    lines = (
+        alt.Chart(inline_data(marks))
+        .mark_line(strokeWidth=2, aria=False)
+        .encode(x=x, y=y, stroke=stroke, detail="method:N", order="share:Q")
+    )
+    return alt.LayerChart(layer=[lines, dots], width=width, height=HEIGHT, title=title)
 
 
-def _mark(row: ReplayRow, value: float, colours: dict[str, str], unit: float) -> dict[str, object]:
-    place = list(colours).index(row.method) - (len(colours) - 1) / 2
+def _share_axis(marks: list[Mark]) -> tuple["alt.X", bool]:
+    """Horizontal axis, and whether all marks share one place on it.
+
+    Those then stand side by side in the order of the legend, without a scale.
+    """
+    import altair as alt
+
+    shares = [float(str(mark["share"])) for mark in marks]
+    low, high = min(shares), max(shares)
+    if high - low <= _SAME_SHARE:
+        return alt.X(
+            "place:O",
+            axis=alt.Axis(labels=False, ticks=False, grid=False),
+            title=f"methods in the order of the legend, {percent(high)} executed",
+        ), True
+    spare = 0.06 * (high - low)
+    return alt.X(
+        "share:Q",
+        scale=alt.Scale(domain=[max(0.0, low - spare), high + spare], nice=False),
+        axis=alt.Axis(format=".0%", grid=False, tickCount=6, labelFlush=False),
+        title="share of the questions executed",
+    ), False
+
+
+def _mark(row: ReplayRow, value: float, colours: dict[str, str]) -> Mark:
     return {
-        "x": row.execution_fraction + unit * (0.012 if unit > 0.05 else 0.1) * place,
+        "share": row.execution_fraction,
+        "place": list(colours).index(row.method),
         "value": value,
         "method": clean(row.method),
         "colour": colour(colours[row.method]),

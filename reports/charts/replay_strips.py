@@ -137,6 +137,7 @@ def groups_chart(page: ReplayPage) -> Drawing | None:
             axis="mean error, percentage points",
             name="replay-groups",
             title=f"Mean error by group at budget {page.advised_budget}",
+            signed=False,
         ),
         legend=tuple(
             LegendItem(label=method, swatch="dot", colour=name) for method, name in own.items()
@@ -147,7 +148,15 @@ def groups_chart(page: ReplayPage) -> Drawing | None:
     )
 
 
-def _draw(marks: Sequence[_Mark], lines: Sequence[str], *, axis: str, name: str, title: str) -> str:
+def _draw(
+    marks: Sequence[_Mark],
+    lines: Sequence[str],
+    *,
+    axis: str,
+    name: str,
+    title: str,
+    signed: bool = True,
+) -> str:
     import altair as alt
 
     labels = _labels(lines)
@@ -166,18 +175,27 @@ def _draw(marks: Sequence[_Mark], lines: Sequence[str], *, axis: str, name: str,
         ]
     )
     ends = [e for m in drawn for e in (m.value, m.low, m.high) if e is not None]
-    low, high = min(0.0, *ends), max(0.0, *ends)
-    spare = max(0.2, 0.04 * (high - low))
+    low, high = (min(0.0, *ends), max(0.0, *ends)) if signed else (min(ends), max(ends))
+    spare = max(0.1, 0.04 * (high - low))
     x = alt.X(
         "value:Q",
-        scale=alt.Scale(domain=[low - spare if low < 0 else 0.0, high + spare], nice=False),
-        axis=alt.Axis(tickCount=7, format="~g"),
+        scale=alt.Scale(
+            domain=[low - spare if signed else max(0.0, low - spare), high + spare], nice=False
+        ),
+        axis=alt.Axis(tickCount=7, format=".2~f"),
         title=axis,
     )
     y = alt.Y(
         "line:N",
         scale=alt.Scale(domain=list(labels.values())),
-        axis=alt.Axis(labelLimit=190, domain=False, ticks=False, grid=True),
+        axis=alt.Axis(
+            labelLimit=300,
+            # The renderer's letters are narrower than a reader's may be.
+            minExtent=8 * max(map(len, labels.values())) + 8,
+            domain=False,
+            ticks=False,
+            grid=True,
+        ),
         title=None,
     )
     zero = (
@@ -185,7 +203,7 @@ def _draw(marks: Sequence[_Mark], lines: Sequence[str], *, axis: str, name: str,
         .mark_rule(color=colour("muted"), strokeDash=[4, 3], aria=False)
         .encode(x="value:Q")
     )
-    layers: list[alt.Chart] = [zero]
+    layers: list[alt.Chart] = [zero] if signed else []
     has_intervals = any(mark.low is not None for mark in drawn)
     if has_intervals:
         layers.append(
