@@ -111,7 +111,7 @@ def _loss(bank: FourPl, ability: Floats, outcomes: Floats, observed: NDArray[np.
     p = bank.probability(ability[:, np.newaxis])
     entropy = -(outcomes * np.log(p) + (1.0 - outcomes) * np.log1p(-p))
     size = np.maximum(observed.sum(axis=1), 1)
-    return np.where(observed, entropy, 0.0).sum(axis=1) / size + RIDGE * ability**2
+    return np.asarray(np.where(observed, entropy, 0.0).sum(axis=1) / size + RIDGE * ability**2)
 
 
 def _scoring_step(
@@ -124,4 +124,4 @@ def _scoring_step(
     size = np.maximum(observed.sum(axis=1), 1)
     gradient = np.where(observed, pull, 0.0).sum(axis=1) / size - 2.0 * RIDGE * ability
     curvature = np.where(observed, information, 0.0).sum(axis=1) / size + 2.0 * RIDGE
-    return gradient / curvature
+    return np.asarray(gradient / curvature)

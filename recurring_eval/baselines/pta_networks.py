@@ -37,15 +37,15 @@ class Network:
         )
 
     def parameters(self) -> list[Floats]:
-        """The arrays themselves, to be updated in place."""
+        """Return the arrays themselves, to be updated in place."""
         return [self.w1, self.b1, self.w2, self.b2]
 
     def hidden(self, which: NDArray[np.intp]) -> Floats:
-        """Hidden layer of the given inputs."""
+        """Compute the hidden layer of the given inputs."""
         return np.maximum(self.w1[which] + self.b1, 0.0)
 
     def outputs(self, which: NDArray[np.intp]) -> Floats:
-        """Outputs of the given inputs."""
+        """Compute the outputs of the given inputs."""
         return self.hidden(which) @ self.w2 + self.b2
 
     def gradients(self, which: NDArray[np.intp], hidden: Floats, by_output: Floats) -> list[Floats]:

@@ -86,7 +86,7 @@ def fit_logistic_factors(
 
 def _standardised_ability(passes: Floats, trials: Floats) -> Floats:
     ability = logit((passes.sum(axis=1) + 0.5) / (trials.sum(axis=1) + 1.0))
-    return (ability - ability.mean()) / max(float(ability.std()), SMALLEST_SPREAD)
+    return np.asarray((ability - ability.mean()) / max(float(ability.std()), SMALLEST_SPREAD))
 
 
 def _fit_items(

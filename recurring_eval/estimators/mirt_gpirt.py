@@ -49,7 +49,9 @@ def mirt_pirt_score(
     values = np.where(observed, outcome_rates(passes, trials), predicted)
     count = population.sum(axis=-1)
     total = np.where(population, values, 0.0).sum(axis=-1)
-    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+    score = np.full(len(count), np.nan)
+    np.divide(total, count, out=score, where=count > 0)
+    return score
 
 
 def mirt_gpirt_score(
