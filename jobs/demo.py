@@ -11,6 +11,7 @@ import numpy as np
 from jobs.app import App, start_app
 from jobs.check_full_run import check_full_runs
 from jobs.clock import FixedClock
+from jobs.config import Settings
 from jobs.console import Console
 from jobs.describe_estimate import describe
 from jobs.import_runs import ImportOptions, import_runs
@@ -137,6 +138,7 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
 
 
 _OPTIONS: Final = ImportOptions(create=True)
+_PATHS: Final = ("history", "reports")
 
 
 def _free_folder(folder: Path | None) -> Path:
@@ -153,7 +155,11 @@ def _free_folder(folder: Path | None) -> Path:
 def _app(config: Path, console: Console, day: date) -> App:
     """App of a simulated morning, when the nightly job runs."""
     clock = FixedClock(datetime.combine(day, time(2), tzinfo=UTC))
-    return start_app(config=config, quiet=console.quiet, as_json=console.as_json, clock=clock)
+    # An environment that points at a team's own history must not lead the demo there.
+    own = {key: config.parent / Settings.model_fields[key].default for key in _PATHS}
+    return start_app(
+        config=config, quiet=console.quiet, as_json=console.as_json, flags=own, clock=clock
+    )
 
 
 def _live_through(config: Path, console: Console, day: date) -> int:

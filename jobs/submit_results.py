@@ -6,7 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.app import App
-from jobs.in_force import AUTO, calibration_in_force, chosen_method, estimate_under
+from jobs.in_force import (
+    AUTO,
+    calibration_for_partial,
+    calibration_in_force,
+    chosen_method,
+    estimate_under,
+)
 from jobs.nightly_history import failing_reasons
 from jobs.targets import Target
 from jobs.verdict_counts import Verdicts
@@ -16,7 +22,7 @@ from storage.calibration_records import CalibrationRecord
 from storage.estimates import list_estimates, save_estimate
 from storage.history import History
 from storage.runs import find_run, list_runs
-from storage.subsets import find_subset
+from storage.subsets import SubsetRecord, find_subset
 from storage.verdicts import load_matrix
 
 
@@ -99,7 +105,12 @@ def estimate_stored(
     method: str = AUTO,
 ) -> RunEstimate:
     """Estimate a stored run under the calibration in force when it started."""
-    calibration = calibration_in_force(history, run.benchmark, run.agent_family, at=run.started_at)
+    subset = find_asked(history, subset_id or run.subset_id, run.run_key, run.benchmark)
+    target = (run.benchmark, run.agent_family)
+    if subset is not None and run.subset_id == subset.subset_id:
+        calibration = calibration_for_partial(history, *target, run.started_at, subset)
+    else:
+        calibration = calibration_in_force(history, *target, run.started_at)
     reasons = failing_reasons(app.settings.for_benchmark(run.benchmark))
     row = load_matrix(
         history,
@@ -110,11 +121,10 @@ def estimate_stored(
     )
     return estimate_verdicts(
         app,
-        history,
         calibration,
         Verdicts(passes=row.passes[0], trials=row.trials[0], started_at=run.started_at),
         run_key=run.run_key,
-        subset_id=subset_id or run.subset_id,
+        subset=subset,
         method=method,
     )
 
@@ -160,26 +170,45 @@ def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> 
     )
 
 
+def find_asked(
+    history: History, subset_id: str | None, run_key: str, benchmark: str
+) -> SubsetRecord | None:
+    """Find the subset that a run of a benchmark was asked, if it was asked one.
+
+    Raises
+    ------
+    InputError
+        If the subset is unknown or belongs to another benchmark.
+    """
+    if subset_id is None:
+        return None
+    record = find_subset(history, subset_id)
+    if record.benchmark != benchmark:
+        raise InputError(
+            f"subset {subset_id!r} belongs to benchmark {record.benchmark!r}, "
+            f"but run {run_key!r} to {benchmark!r}"
+        )
+    return record
+
+
 def estimate_verdicts(
     app: App,
-    history: History,
     calibration: CalibrationRecord,
     verdicts: Verdicts,
     *,
     run_key: str,
-    subset_id: str | None,
+    subset: SubsetRecord | None,
     method: str,
 ) -> RunEstimate:
     """Estimate verdicts under a calibration and count what stands behind the estimate."""
     settings = app.settings.for_benchmark(calibration.benchmark)
-    subset = None if subset_id is None else find_subset(history, subset_id).subset
     ids = calibration.model.question_ids
-    chosen = set(ids if subset is None else subset.question_ids)
+    chosen = set(ids if subset is None else subset.subset.question_ids)
     asked = np.array([question in chosen for question in ids])
     estimate = estimate_under(
         calibration,
         verdicts,
-        subset=subset,
+        subset=None if subset is None else subset.subset,
         method=chosen_method(method),
         level=settings.level,
     )
@@ -188,7 +217,7 @@ def estimate_verdicts(
         run_key=run_key,
         benchmark=calibration.benchmark,
         k=len(chosen),
-        subset_id=subset_id,
+        subset_id=None if subset is None else subset.subset_id,
         calibration_id=calibration.calibration_id,
         estimate=estimate,
         n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),

@@ -1,6 +1,6 @@
 """`recurring-eval check`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,15 @@ from jobs.commands.options import (
     QuietOption,
 )
 
+if TYPE_CHECKING:
+    from jobs.check_summary import CheckSummary
+
 SHOWN = 5
+
+
+def _name(row: "CheckSummary") -> str:
+    family = "" if row.agent_family == "main" else f" ({row.agent_family})"
+    return f"{row.benchmark}{family}"
 
 
 def run(
@@ -48,7 +56,7 @@ def run(
     if len(reasons) > SHOWN:
         app.console.note(f"skipped: {len(reasons) - SHOWN} more runs; --json lists them")
     lines = [
-        f"{row.benchmark} k={row.k} {row.method}: {row.n} full runs, mean error "
+        f"{_name(row)} k={row.k} {row.method}: {row.n} full run{'s' * (row.n > 1)}, mean error "
         f"{row.mae_pp:.2f} pp, worst {row.max_error_pp:.2f} pp, bias {row.bias_pp:+.2f} pp, "
         f"interval held {100 * row.coverage:.0f} %"
         for row in report.summary

@@ -56,8 +56,15 @@ def run(
     pages = publish_nightly_reports(app, results) if report else []
     lines = []
     for result in results:
-        name = f"{result.benchmark} ({result.agent_family}) {result.date}: {result.status}"
-        lines.append(f"{name}; {result.message}" if result.message else name)
+        name = f"{result.benchmark} ({result.agent_family}) {result.date}"
+        if result.status == "failed":
+            app.console.error(f"{name}: {result.message}")
+            continue
+        status = result.status
+        if status == "kept":
+            former = result.calibration_id
+            status = "not calibrated" if former is None else f"calibration {former} kept"
+        lines.append(f"{name}: {status}; {result.message}")
     lines += [f"report: {page}" for page in pages]
     app.console.result({"results": results, "reports": pages}, lines)
     if any(result.status == "failed" for result in results):

@@ -49,7 +49,7 @@ def aipw_score(
 
 
 def aipw_released_score(outcomes: Floats, fitted_asked: Floats, fitted_rest: Floats) -> float:
-    r"""The authors' released form, kept to show its trap: it is not exact at full budget.
+    r"""Estimate as the authors' code does, kept to show its trap: not exact at full budget.
 
     :math:`\bar f_U + (1 + B/|U|)^{-1} \overline{(y - f)}_C`; parameters as in `aipw_score`.
     """

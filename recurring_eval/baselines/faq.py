@@ -225,9 +225,10 @@ def _draw(chances: Floats, uniform: Floats) -> NDArray[np.intp]:
 
 def _normalised(values: Floats) -> Floats:
     total = values.sum(axis=1, keepdims=True)
-    return np.divide(values, total, out=np.zeros(values.shape), where=total > 0)
+    shares: Floats = np.divide(values, total, out=np.zeros(values.shape), where=total > 0)
+    return shares
 
 
 def _products(vectors: Floats, matrix: Floats) -> Floats:
     # One product per run: a joint one would round a run by its neighbours.
-    return np.matmul(matrix, vectors[..., np.newaxis])[..., 0]
+    return np.asarray(np.matmul(matrix, vectors[..., np.newaxis])[..., 0])

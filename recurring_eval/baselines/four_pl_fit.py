@@ -76,9 +76,7 @@ def _start(passes: Floats, trials: Floats) -> Floats:
     rate = (passes.sum(axis=0) + 0.5) / (trials.sum(axis=0) + 1.0)
     n = passes.shape[1]
     lower, upper = 1.0 / 18.0, 17.0 / 18.0
-    return np.stack(
-        [np.zeros(n), -logit(rate), np.full(n, logit(lower)), np.full(n, logit(upper))]
-    )
+    return np.stack([np.zeros(n), -logit(rate), np.full(n, logit(lower)), np.full(n, logit(upper))])
 
 
 def _bank(parameters: Floats) -> FourPl:

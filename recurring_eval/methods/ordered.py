@@ -98,7 +98,8 @@ def _finished(
         targets.passes, targets.trials, asked=scored.observed, population=valid
     )
     low, high = low[back], high[back]
-    complete = ((scored.observed | ~valid).all(axis=1) & valid.any(axis=1))[back]
+    answered = np.asarray(valid.any(axis=1))
+    complete = (np.asarray((scored.observed | ~valid).all(axis=1)) & answered)[back]
 
     def inside(values: Floats) -> Floats:
         return np.where(complete, truth, np.clip(values[back], low, high))

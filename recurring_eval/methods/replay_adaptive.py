@@ -42,9 +42,7 @@ class AdaptiveScorer:
         observed = np.zeros(targets.trials.shape, dtype=np.bool_)
         observed[rows, replayed.asked[rows, order]] = True
         estimates = replayed.estimates[0]
-        return Scored(
-            score=estimates.pass_rate, observed=observed, model_sd=estimates.model_sd
-        )
+        return Scored(score=estimates.pass_rate, observed=observed, model_sd=estimates.model_sd)
 
     def _zero_mean(self) -> list[float]:
         return [0.0] * (self.model.n_dimensions if isinstance(self.model, MirtModel) else 1)

@@ -6,8 +6,17 @@ from recurring_eval.errors import InputError
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.methods.random import RANDOM, RANDOM_GPIRT, RANDOM_PIRT
 from recurring_eval.methods.replay_adaptive import MIRT_CAT, MIRT_CAT_STANDARD_PRIOR, RASCH_CAT
+from recurring_eval.methods.replay_baselines import AIPW, MIDRANGE, MIDRANGE_RIDGE, RSL
 from recurring_eval.methods.replay_cache import CACHE_REPLAYS
 from recurring_eval.methods.replay_designs import replay_design
+from recurring_eval.methods.replay_item_models import (
+    ATLAS,
+    FAQ,
+    PTA_IRT,
+    RANDOM_FACTORS,
+    STRATIFIED_RANDOM_FACTORS,
+)
+from recurring_eval.methods.replay_kmeans import KMEANS_REPLAYS
 from recurring_eval.methods.replay_stratified_random import STRATIFIED_RANDOM
 from recurring_eval.methods.stratified import STRATIFIED, STRATIFIED_GPIRT, STRATIFIED_PIRT
 
@@ -27,9 +36,19 @@ REPLAY_METHODS: Final[tuple[ReplayMethod, ...]] = (
     ),
     STRATIFIED_RANDOM,
     *CACHE_REPLAYS,
+    *KMEANS_REPLAYS,
     RASCH_CAT,
     MIRT_CAT,
     MIRT_CAT_STANDARD_PRIOR,
+    MIDRANGE,
+    MIDRANGE_RIDGE,
+    RSL,
+    AIPW,
+    FAQ,
+    ATLAS,
+    PTA_IRT,
+    RANDOM_FACTORS,
+    STRATIFIED_RANDOM_FACTORS,
 )
 
 _WEIGHTED_SUFFIX: Final = "+weighted"

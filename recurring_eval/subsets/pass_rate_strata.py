@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.subsets.proportional import proportional_quotas
+from recurring_eval.proportional import proportional_quotas
 from recurring_eval.validation import require_subset_size
 
 N_STRATA: Final = 10
