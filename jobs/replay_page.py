@@ -89,6 +89,7 @@ def _targets(result: Replay, row: MetricRow) -> list[ReplayTarget]:
             estimate=float(targets.estimate[i]),
             absolute_error_pp=float(targets.absolute_error_pp[i]),
             worst_error_pp=float(targets.worst_error_pp[i]),
+            first_error_pp=float(targets.first_error_pp[i]),
         )
         for i, run in enumerate(targets.rows)
         if math.isfinite(targets.estimate[i])

@@ -54,16 +54,16 @@ class ReplayRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayTarget:
-    """One run as one method estimated it, on average over splits and seeds.
+    """One run as one method estimated it over splits and seeds.
 
     Attributes
     ----------
     full_pass_rate, estimate : float
-        Fractions.
+        Fractions; the estimate is the mean.
     absolute_error_pp : float
         Mean absolute error.
-    worst_error_pp : float
-        The signed error of largest size.
+    worst_error_pp, first_error_pp : float
+        The signed error of largest size, and that of the first estimate.
     """
 
     run_id: str
@@ -74,6 +74,7 @@ class ReplayTarget:
     estimate: float
     absolute_error_pp: float
     worst_error_pp: float
+    first_error_pp: float
 
     def __post_init__(self) -> None:
         check_fields(self, shares=("full_pass_rate",))

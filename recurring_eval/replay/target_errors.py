@@ -20,6 +20,9 @@ class TargetErrors:
         Mean absolute error.
     worst_error_pp : ndarray, shape (m,)
         The signed error of largest size.
+    first_error_pp : ndarray, shape (m,)
+        The signed error of the first estimate: one draw, where the mean over many would
+        hide what a single estimate is off by.
     """
 
     rows: NDArray[np.intp]
@@ -27,6 +30,7 @@ class TargetErrors:
     estimate: NDArray[np.float64]
     absolute_error_pp: NDArray[np.float64]
     worst_error_pp: NDArray[np.float64]
+    first_error_pp: NDArray[np.float64]
 
 
 def target_errors(
@@ -57,4 +61,5 @@ def target_errors(
         estimate=truth[rows] + bias / 100.0,
         absolute_error_pp=absolute,
         worst_error_pp=worst,
+        first_error_pp=mine[known.argmax(axis=0), np.arange(rows.size)],
     )

@@ -36,19 +36,21 @@ def target_errors_chart(page: ReplayPage) -> Drawing | None:
     for method in methods:
         mine = sorted(
             (t for t in targets if t.method == method),
-            key=lambda t: (t.estimate - t.full_pass_rate, t.run_id),
+            key=lambda t: (t.first_error_pp, t.run_id),
         )
         step = -(-len(mine) // MAX_DOTS) if mine else 1
         # The outermost runs stay, whatever is left out between them.
         shown = mine if step == 1 else [*mine[:-1:step], mine[-1]]
         thinned = thinned or step > 1
         for t in shown:
-            error = 100 * (t.estimate - t.full_pass_rate)
             text = (
-                f"{t.run_id}, {method}: {signed_points(error)} on average, "
+                f"{t.run_id}, {method}: {signed_points(t.first_error_pp)} here, "
+                f"{points(t.absolute_error_pp)} off on average, "
                 f"{signed_points(t.worst_error_pp)} at worst; in full {percent(t.full_pass_rate)}"
             )
-            marks.append(_Mark(line=method, value=error, colour=colours[method], text=hover(text)))
+            marks.append(
+                _Mark(line=method, value=t.first_error_pp, colour=colours[method], text=hover(text))
+            )
     if not marks:
         return None
     left = len(colours) - len(methods)
@@ -62,9 +64,7 @@ def target_errors_chart(page: ReplayPage) -> Drawing | None:
             name="replay-targets",
             title=f"Error of each run at budget {page.advised_budget}",
         ),
-        legend=(
-            LegendItem(label="one run, mean over splits and seeds", swatch="dot", colour="muted"),
-        ),
+        legend=(LegendItem(label="one run, its first estimate", swatch="dot", colour="muted"),),
         note=note.strip(),
     )
 
