@@ -14,6 +14,7 @@ from jobs.replay_data import ReplayData
 from jobs.replay_journal import Done
 from jobs.replay_options import ReplaySetup
 from recurring_eval.methods import replay_method_named
+from recurring_eval.one_thread import one_thread
 from recurring_eval.replay.budgets import distinct_sizes
 from recurring_eval.replay.engine import FoldEstimates, run_fold
 from recurring_eval.replay.splits import Fold
@@ -140,12 +141,10 @@ def run_task(
     protocol: str,
 ) -> tuple[Task, list[FoldEstimates], float]:
     """Run one task in this process, on one thread."""
-    from threadpoolctl import threadpool_limits
-
     split, number, name = task.key
     method = replay_method_named(name)
     start = cpu_seconds()
-    with threadpool_limits(limits=1):
+    with one_thread():
         estimates = run_fold(
             matrix,
             fold,

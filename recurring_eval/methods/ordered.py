@@ -6,11 +6,11 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import feasible_range
 from recurring_eval.methods.prepared import MethodEstimates
+from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.validation import require_subset_size
 
@@ -61,7 +61,7 @@ class PrepareInOrder:
     def __call__(self, source: ResponseMatrix, *, rng: np.random.Generator) -> "PreparedInOrder":
         """Fit the scorer, on one thread: the same bits whatever the number of cores."""
         ordered = source.in_canonical_order()
-        with threadpool_limits(limits=1):
+        with one_thread():
             scorer = self.fit(ordered, rng)
         return PreparedInOrder(question_ids=ordered.question_ids, scorer=scorer)
 
@@ -82,7 +82,7 @@ class PreparedInOrder:
         rows = sorted(range(targets.n_runs), key=targets.run_ids.__getitem__)
         by_id = targets.select_runs(np.array(rows, dtype=np.intp))
         ordered = by_id.align_questions(self.question_ids)
-        with threadpool_limits(limits=1):
+        with one_thread():
             scored = self.scorer.score(ordered, k, rng=rng)
         back = np.empty(len(rows), dtype=np.intp)
         back[rows] = np.arange(len(rows))
