@@ -95,7 +95,7 @@ def differences_chart(page: ReplayPage) -> Drawing | None:
         svg=_draw(
             marks,
             [mark.line for mark in marks],
-            axis=f"mean error of {clipped(pairs[0].first, 40)} less that of the method, "
+            axis=f"mean error of {clipped(clean(pairs[0].first), 40)} less that of the method, "
             "percentage points",
             name="replay-differences",
             title=f"Paired differences at budget {page.advised_budget}",
