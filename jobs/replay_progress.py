@@ -1,7 +1,7 @@
 """Progress of a replay on stderr, with the time left."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,16 +25,22 @@ class Progress:
     console : Console
     n_seeds : int
         Of methods that draw.
+    clock : callable
+        Seconds.
     """
 
     console: Console
     n_seeds: int
-    started: float = field(default_factory=elapsed_seconds)
+    clock: Callable[[], float] = elapsed_seconds
+    _started: float = field(init=False)
     _said: float = 0.0
     _waiting: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     _finished: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     _spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     _in_second_round: bool = False
+
+    def __post_init__(self) -> None:
+        self._started = self.clock()
 
     def begin(self, tasks: Sequence[Task]) -> None:
         """Take in the tasks that come next."""
@@ -51,8 +57,8 @@ class Progress:
         self._spent[method] += spent
         if not self._in_second_round and any(e.random for e in estimates):
             self._waiting[method] += self.n_seeds - 1
-        now = elapsed_seconds()
-        if now - self._said >= _EVERY_S and now - self.started >= _EVERY_S:
+        now = self.clock()
+        if now - self._said >= _EVERY_S and now - self._started >= _EVERY_S:
             self._said = now
             self.console.progress(self.line(now))
 
@@ -69,7 +75,7 @@ class Progress:
             )
             for method, count in self._waiting.items()
         )
-        speed = sum(self._spent.values()) / max(now - self.started, 1e-9)
+        speed = sum(self._spent.values()) / max(now - self._started, 1e-9)
         seconds = left / speed if speed > 0 else 0.0
         return (
             f"replayed {done} of {done + waiting} folds and seeds, about {_in_words(seconds)} left"

@@ -1,7 +1,5 @@
 """Read a plain response matrix: a run or agent per row, a question per column."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,10 +9,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.wide_table import read_table
 from recurring_eval.errors import InputError
 from recurring_eval.response_matrix import ResponseMatrix
 
-_DELIMITERS: Final = ",;\t|"
 _RUN_HEADERS: Final = ("run", "run_id", "run_key")
 _TIME: Final = "started_at"
 _AGENT: Final = "agent"
@@ -76,7 +74,7 @@ def read_wide_matrix(path: Path) -> WideMatrix:
 
 
 def _read(path: Path) -> WideMatrix:
-    header, lines, numbers = _table(path)
+    header, lines, numbers = read_table(path)
     columns = _columns(header)
     names = [line[0].strip() for line in lines]
     for name, number in zip(names, numbers, strict=True):
@@ -105,45 +103,6 @@ def _read(path: Path) -> WideMatrix:
         timed=columns.time is not None,
         notes=tuple(notes),
     )
-
-
-def _table(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
-    """Header, rows and the line each row ends on."""
-    text = _text(path)
-    delimiter = max(_DELIMITERS, key=text.split("\n", 1)[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    try:
-        header = [cell.strip() for cell in next(reader)]
-        for row in filter(None, reader):
-            if len(row) != len(header):
-                raise InputError(
-                    f"line {reader.line_num} has {len(row)} cells, not {len(header)} as the header"
-                )
-            rows.append(row)
-            numbers.append(reader.line_num)
-    except csv.Error as error:
-        raise InputError(f"line {reader.line_num} cannot be read as CSV: {error}") from None
-    if not rows:
-        raise InputError("has a header but no rows")
-    return header, rows, numbers
-
-
-def _text(path: Path) -> str:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("no such file") from None
-    except IsADirectoryError:
-        raise InputError("is a folder; name a CSV file") from None
-    except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8; save it as CSV in UTF-8") from None
-    if "\0" in text:
-        raise InputError("holds NUL bytes, so it is no CSV file")
-    if not text.split("\n", 1)[0].strip():
-        raise InputError("its first line is empty; it must name the columns")
-    return text
 
 
 def _columns(header: Sequence[str]) -> _Columns:
