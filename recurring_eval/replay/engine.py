@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from recurring_eval.errors import FitError, NotEnoughDataError
 from recurring_eval.methods.prepared import MethodEstimates, PreparedMethod, ReplayMethod
 from recurring_eval.replay.splits import Fold
 from recurring_eval.response_matrix import ResponseMatrix
+
+_FIT_SEED: Final = 0
 
 
 class Streams(Protocol):
@@ -52,7 +54,7 @@ class FoldEstimates:
     Attributes
     ----------
     random : bool
-        Whether anything was drawn. Where not, other seeds would say the same.
+        Whether anything was drawn to ask. Where not, other seeds would say the same.
     fit_cpu_s : float or None
         CPU seconds of the preparation; None where an earlier seed's was used again.
     budgets : tuple of BudgetEstimates
@@ -84,8 +86,9 @@ def run_fold(
 ) -> list[FoldEstimates]:
     """Prepare a method on a fold's source alone and estimate each of its targets.
 
-    A preparation that drew nothing is used for all seeds, and a method that drew nothing
-    at all is run under the first seed only. One whose budget is an outcome is asked
+    Seeds are those of asking: what a preparation draws (starting values, cells held out)
+    belongs to the fold, so it is prepared once and used for all seeds. A method that draws
+    nothing when it asks is run under the first seed only. One whose budget is an outcome is asked
     once, and its answer stands for every size. The streams are named by what they are
     for, so a result never depends on the other budgets, seeds, folds or methods.
 
@@ -111,16 +114,16 @@ def run_fold(
     results: list[FoldEstimates] = []
     for seed in seeds:
         try:
-            reused = fit is not None and not fit.random
-            if fit is None or fit.random:
-                fit = _prepare(method, source, streams(seed, "fit"), cpu_clock)
+            reused = fit is not None
+            if fit is None:
+                fit = _prepare(method, source, streams(_FIT_SEED, "fit"), cpu_clock)
             estimated = [
                 _estimate(fit.prepared, targets, k, streams(seed, "ask", str(k)), cpu_clock)
                 for k in (sizes[-1:] if method.budget_is_outcome else sizes)
             ]
         except (FitError, NotEnoughDataError) as error:
             return [_failed(label, seed, error)]
-        random = fit.random or any(drew for _, drew in estimated)
+        random = any(drew for _, drew in estimated)
         results.append(
             FoldEstimates(
                 method=label,
@@ -144,7 +147,6 @@ def run_fold(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fit:
     prepared: PreparedMethod
-    random: bool
     cpu_s: float
 
 
@@ -154,10 +156,9 @@ def _prepare(
     rng: np.random.Generator,
     cpu_clock: Callable[[], float],
 ) -> _Fit:
-    before, start = _position(rng), cpu_clock()
+    start = cpu_clock()
     prepared = method.prepare(source, rng=rng)
-    spent = cpu_clock() - start
-    return _Fit(prepared=prepared, random=_position(rng) != before, cpu_s=spent)
+    return _Fit(prepared=prepared, cpu_s=cpu_clock() - start)
 
 
 def _estimate(

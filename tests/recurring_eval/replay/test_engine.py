@@ -77,8 +77,9 @@ def test_a_method_that_draws_nothing_runs_under_one_seed() -> None:
 
 
 @pytest.mark.parametrize("spawns", [False, True])
-def test_a_preparation_that_draws_nothing_serves_all_seeds(spawns: bool) -> None:
-    drawing = Drawing(draws_in_fit=False, draws_when_asked=True, spawns=spawns)
+@pytest.mark.parametrize("draws_in_fit", [False, True])
+def test_a_preparation_serves_all_seeds(spawns: bool, draws_in_fit: bool) -> None:
+    drawing = Drawing(draws_in_fit=draws_in_fit, draws_when_asked=True, spawns=spawns)
     results = run(history(), chronological_fold(), drawing.method())
     assert [r.seed for r in results] == [0, 1, 2]
     assert all(r.random for r in results)
@@ -87,10 +88,13 @@ def test_a_preparation_that_draws_nothing_serves_all_seeds(spawns: bool) -> None
     assert len({float(b.pass_rate[0]) for r in results for b in r.budgets}) == 6
 
 
-def test_a_preparation_that_draws_is_done_for_every_seed() -> None:
+def test_a_preparation_draws_the_same_whatever_the_seed_of_asking() -> None:
     drawing = Drawing(draws_in_fit=True, draws_when_asked=False)
-    results = run(history(), chronological_fold(), drawing.method())
-    assert (len(results), drawing.n_fits) == (3, 3)
+    (only,) = run(history(), chronological_fold(), drawing.method(), seeds=(4, 5))
+    assert (only.seed, only.random, drawing.n_fits) == (4, False, 1)
+    fitted = drawing.fitted
+    run(history(), chronological_fold(), drawing.method())
+    assert drawing.fitted == fitted
 
 
 def test_an_outcome_budget_is_asked_once_and_stands_for_every_size() -> None:
