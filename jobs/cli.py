@@ -6,12 +6,32 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import init
+from jobs.commands import (
+    check,
+    demo,
+    estimate,
+    import_,
+    init,
+    recalibrate,
+    report,
+    status,
+    subset,
+)
 from jobs.commands.options import ConfigOption, JsonOption, QuietOption
 from jobs.console import EXIT_ERROR, Console, debugging, explain_unexpected
 from recurring_eval.errors import RecurringEvalError
 
-COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (("init", init.run),)
+COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("demo", demo.run),
+    ("init", init.run),
+    ("import", import_.run),
+    ("recalibrate", recalibrate.run),
+    ("subset", subset.run),
+    ("estimate", estimate.run),
+    ("check", check.run),
+    ("report", report.run),
+    ("status", status.run),
+)
 """Every command with its function, in the order of ``--help``."""
 
 

@@ -17,7 +17,7 @@ from recurring_eval.records import RunPurpose
 CONFIG_NAME: Final = "recurring-eval.toml"
 ENVIRONMENT_PREFIX: Final = "RECURRING_EVAL_"
 
-MissingReason = Literal["error", "timeout", "skipped", "not-run", "invalidated"]
+MissingReason = Literal["error", "timeout", "skipped", "not run", "invalidated"]
 MissingRule = Literal["missing", "fail"]
 
 

@@ -91,10 +91,14 @@ def _choose_file(config: Path | None, here: Path) -> Path | None:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
+    text = ""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from None
+        last = max(len(text.splitlines()), 1)
+        where = str(error).replace("at end of document", f"at the end, line {last}")
+        raise InputError(f"{path}: not valid TOML: {where}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from None
 

@@ -47,7 +47,7 @@ use = "majority"
 
 # A verdict lost to an error, timeout, skip, ... is missing, not a fail. To count
 # some reason as a fail instead, say so here, or in [benchmark.NAME.missing].
-# Reasons: error, timeout, skipped, not-run, invalidated.
+# Reasons: error, timeout, skipped, "not run", invalidated.
 [defaults.missing]
 # timeout = "fail"
 

@@ -118,9 +118,10 @@ def _posterior_modes(
     rows it is solved with.
     """
     theta = np.full(len(successes), mean)
-    # At these bounds the prior's pull outweighs all passes, or all fails.
-    low = mean - (trials.sum(axis=1) - successes) / precision
-    high = mean + successes / precision
+    # At these bounds the prior's pull outweighs all fails, or all passes; the
+    # extra one keeps a root at the very edge inside, whatever the rounding.
+    low = mean - (trials.sum(axis=1) - successes + 1.0) / precision
+    high = mean + (successes + 1.0) / precision
     last_move = high - low
     active = np.flatnonzero(trials.any(axis=1))
     for _ in range(MAX_ITERATIONS):

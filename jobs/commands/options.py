@@ -24,3 +24,9 @@ JsonOption = Annotated[
 QuietOption = Annotated[
     bool, typer.Option("--quiet", help="No progress and no notes.", show_default=False)
 ]
+BenchmarkOption = Annotated[
+    str | None, typer.Option("--benchmark", metavar="B", help="Only this benchmark.")
+]
+FamilyOption = Annotated[
+    str | None, typer.Option("--agent-family", metavar="F", help="Only this agent family.")
+]

@@ -98,7 +98,7 @@ def maximise_posterior(
     Raises
     ------
     FitError
-        Rounding defeats the iteration, which takes priors without any weight.
+        Rounding defeats the iteration, as it can when the priors hardly count.
     """
 
     def evaluate(row: Floats, column: Floats) -> _Point:

@@ -1,6 +1,5 @@
 """Rasch model of a history of runs: joint posterior mode by full Newton steps."""
 
-import math
 from typing import Final
 
 import numpy as np

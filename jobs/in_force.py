@@ -1,0 +1,123 @@
+"""The calibration in force for a run, and estimates under it."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.nightly_model import SUBSET_METHODS
+from jobs.verdict_counts import Verdicts
+from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.methods import METHODS, Method, estimate_score, method_named
+from recurring_eval.records import Flag, ScoreEstimate, Subset
+from recurring_eval.replay import conformal_scale
+from storage.calibration_records import CalibrationRecord
+from storage.calibrations import calibration_by_id, latest_calibration
+from storage.history import History
+from storage.subsets import SubsetRecord
+
+AUTO: Final = "auto"
+STALE_AFTER: Final = timedelta(days=7)
+"""A run this much younger than the newest data of its calibration is flagged."""
+
+
+def calibration_in_force(
+    history: History, benchmark: str, family: str, at: datetime | None = None
+) -> CalibrationRecord:
+    """Load the latest calibration whose data end before a time, or the latest of all.
+
+    Raises
+    ------
+    NotEnoughDataError
+        If there is none.
+    """
+    record = latest_calibration(history, benchmark, family, data_before=at)
+    if record is not None:
+        return record
+    when = "" if at is None else f" with data that end before {at:%Y-%m-%d %H:%M} UTC"
+    earlier = "" if at is None else " with --as-of a date before that"
+    raise NotEnoughDataError(
+        f"benchmark {benchmark!r}, family {family!r} has no calibration{when}; "
+        f"run `recurring-eval recalibrate`{earlier}"
+    )
+
+
+def calibration_for_partial(
+    history: History, benchmark: str, family: str, at: datetime, asked: SubsetRecord
+) -> CalibrationRecord:
+    """Load the calibration under which a run was asked for a subset.
+
+    It is the one in force when the run started; where that one is missing or
+    does not know the subset's questions, the one that chose the subset: the
+    start of a run is often known to the day only, and may then seem to lie
+    before the subset it was asked for.
+
+    Raises
+    ------
+    NotEnoughDataError
+        If there is neither.
+    """
+    record = latest_calibration(history, benchmark, family, data_before=at)
+    known = set() if record is None else set(record.model.question_ids)
+    if asked.calibration_id is not None and not known.issuperset(asked.subset.question_ids):
+        return calibration_by_id(history, asked.calibration_id)
+    return calibration_in_force(history, benchmark, family, at)
+
+
+def chosen_method(name: str) -> Method:
+    """Find the method of that name; ``auto`` is the default of the subset methods.
+
+    Raises
+    ------
+    InputError
+        If it is unknown, or needs more than the verdicts on a subset.
+    """
+    method = method_named(SUBSET_METHODS[0] if name == AUTO else name)
+    if method.needs_cache:
+        usable = [entry.name for entry in METHODS if not entry.needs_cache]
+        raise InputError(
+            f"method {name!r} does not estimate from a subset; choose {AUTO} or one of "
+            + ", ".join(usable)
+        )
+    return method
+
+
+def estimate_under(
+    calibration: CalibrationRecord,
+    verdicts: Verdicts,
+    *,
+    subset: Subset | None,
+    method: Method,
+    level: float,
+    population: NDArray[np.bool_] | None = None,
+) -> ScoreEstimate:
+    """Estimate a run's full pass rate under a calibration.
+
+    Parameters
+    ----------
+    calibration : CalibrationRecord
+    verdicts : Verdicts
+    subset : Subset or None
+        What was asked; None for the whole bank.
+    method : Method
+    level : float
+        Nominal coverage of the intervals.
+    population : ndarray of bool, shape (n,), optional
+        Questions the score is the mean of; by default the whole bank.
+    """
+    k = calibration.model.n_questions if subset is None else subset.k
+    stale = verdicts.started_at - calibration.data_end > STALE_AFTER
+    return estimate_score(
+        method=method,
+        model=calibration.model,
+        passes=verdicts.passes,
+        trials=verdicts.trials,
+        subset=subset,
+        gpirt=calibration.gpirt,
+        scale=conformal_scale(calibration.residuals, method=method.name, k=k),
+        level=level,
+        population=population,
+        run_to_run_variance=float(calibration.settings.get("run_to_run_variance", 0.0)),
+        extra_flags=(Flag.STALE_CALIBRATION,) if stale else (),
+    )
