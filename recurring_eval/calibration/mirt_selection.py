@@ -8,15 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from recurring_eval.calibration.mirt import (
-    DIFFICULTY_SD,
-    canonical_order,
-    fit_mirt,
-    largest_dimension,
-    posterior_mode,
-)
+from recurring_eval.calibration.mirt import fit_mirt, largest_dimension, posterior_mode
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_objective import Objective
+from recurring_eval.calibration.rasch import DIFFICULTY_SD, canonical_order
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
 
@@ -145,10 +140,8 @@ def compare_settings(
         return tuple(judge(d, sd) for d in possible for sd in discrimination_sds)
 
 
-def _held_out_cells(
-    trials: NDArray[np.int16], rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """A fixed share of the cells with a verdict, at least one."""
+def _held_out_cells(trials: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw a fixed share of the cells with a verdict, at least one."""
     observed = np.flatnonzero(trials)
     n_held_out = max(1, round(HELD_OUT_SHARE * observed.size))
     held_out = np.zeros(trials.size, dtype=np.bool_)
