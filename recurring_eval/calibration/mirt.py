@@ -36,7 +36,8 @@ def fit_mirt(
     over the valid cells with priors :math:`\theta_i \sim N(0, I)`,
     :math:`\alpha_j \sim N(0, s_\alpha^2 I)` and :math:`\beta_j \sim N(0, s_\beta^2)`,
     by Newton steps from a singular value decomposition. The objective is not
-    concave: the mode is a local one. All of its rotations fit equally well;
+    concave, but with these priors it is a factored nuclear norm penalty, and random
+    starts all end in the same mode. All of its rotations fit equally well;
     `MirtModel` says which is returned.
 
     Parameters

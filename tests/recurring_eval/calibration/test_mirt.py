@@ -97,10 +97,10 @@ def test_log_posterior_is_no_lower_than_lbfgs_from_the_same_start(matrix, d, sd)
     assert fitted.log_posterior >= best - 1e-6
 
 
-def test_no_random_start_finds_a_clearly_higher_mode(matrix, model):
+def test_no_random_start_finds_a_higher_mode(matrix, model):
     rng = np.random.default_rng(4)
     found = [mirt_by_lbfgs(matrix, rng.normal(0, 0.5, flat(model).size), 3, 0.5) for _ in range(8)]
-    assert model.log_posterior >= max(found) - 1.0
+    assert model.log_posterior >= max(found) - 1e-6
 
 
 def test_abilities_and_slopes_balance_as_their_priors_demand(model):
