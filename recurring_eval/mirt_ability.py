@@ -12,6 +12,7 @@ from recurring_eval.records import AbilityEstimate
 
 Floats = NDArray[np.float64]
 
+
 def estimate_mirt_ability(
     model: MirtModel,
     passes: ArrayLike,
@@ -115,7 +116,7 @@ def estimate_mirt_abilities(
 def checked_prior(
     model: MirtModel, prior_mean: ArrayLike | None, prior_precision: float | None
 ) -> tuple[Floats, float]:
-    """The ability prior to use: what is given, else the model's.
+    """Return the ability prior to use: what is given, else the model's.
 
     Raises
     ------

@@ -115,7 +115,7 @@ def covariance_after(covariance: Floats, slopes: Floats, weight: Floats) -> Floa
     along = np.matmul(covariance, slopes[..., np.newaxis])[..., 0]
     shrink = weight / (1.0 + weight * (along * slopes).sum(axis=-1))
     outer = along[:, :, np.newaxis] * along[:, np.newaxis]
-    return covariance - shrink[:, np.newaxis, np.newaxis] * outer
+    return np.asarray(covariance - shrink[:, np.newaxis, np.newaxis] * outer)
 
 
 def _probabilities(theta: Floats, slopes: Floats, difficulty: Floats) -> Floats:
@@ -126,7 +126,8 @@ def _probabilities(theta: Floats, slopes: Floats, difficulty: Floats) -> Floats:
 def _information(weight: Floats, slopes: Floats, prior_precision: float) -> Floats:
     weighted = weight[..., np.newaxis] * slopes
     d = slopes.shape[-1]
-    return np.matmul(np.swapaxes(slopes, -1, -2), weighted) + prior_precision * np.eye(d)
+    squares = np.matmul(np.swapaxes(slopes, -1, -2), weighted)
+    return np.asarray(squares + prior_precision * np.eye(d))
 
 
 def _newton(gradient: Floats, information: Floats) -> Floats:

@@ -16,7 +16,7 @@ def choose_d_optimal(
     available: NDArray[np.bool_],
     n: int,
 ) -> NDArray[np.intp]:
-    r"""Greedily the n available questions with the largest :math:`w\,\alpha^T I^{-1}\alpha`.
+    r"""Choose greedily the n available questions with the largest :math:`w\,\alpha^T I^{-1}\alpha`.
 
     With :math:`w = p(1 - p)` this is what maximises
     :math:`\det(I + w\,\alpha\alpha^T)`. After each choice I grows by the chosen
@@ -43,7 +43,7 @@ def choose_d_optimal(
     She & Lin 2026, multidimensional adaptive testing; Lindley-Segall D-rule.
     """
     weight = verdict_variance(questions, theta)
-    covariance = np.linalg.inv(information)
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
     chosen = np.empty((len(theta), n), dtype=np.intp)
     left = available.copy()
     rows = np.arange(len(theta))
@@ -58,10 +58,10 @@ def choose_d_optimal(
 def d_criterion(questions: AskableQuestions, weight: Floats, covariance: Floats) -> Floats:
     r""":math:`w_j\,\alpha_j^T I^{-1}\alpha_j` of every question, (m, n)."""
     packed = covariance.reshape(len(covariance), -1, 1)
-    return weight * np.matmul(questions.squares, packed)[..., 0]
+    return np.asarray(weight * np.matmul(questions.squares, packed)[..., 0])
 
 
 def verdict_variance(questions: AskableQuestions, theta: Floats) -> Floats:
     """p(1 - p) of every question for each of m runs, (m, n)."""
     x = logits(questions, theta)
-    return sigmoid(x) * sigmoid(-x)
+    return np.asarray(sigmoid(x) * sigmoid(-x))

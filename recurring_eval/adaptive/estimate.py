@@ -22,7 +22,8 @@ class AdaptiveEstimates:
     model_sd : ndarray, shape (m,)
         Standard deviation of the score under the model, given what was observed.
     rerun_variance : ndarray, shape (m,)
-        What running the same agent again adds to ``model_sd ** 2``; may be negative.
+        Added to ``model_sd ** 2`` it gives the variance about the agent's expected
+        score, that is, about the same agent run again; may be negative.
     theta : ndarray, shape (m, d)
     covariance : ndarray, shape (m, d, d)
         Inverse posterior information.
@@ -60,7 +61,7 @@ def estimate_scores(
         Questions each score is the mean of.
     """
     theta, information = posterior_of(questions, answered, passes, trials)
-    covariance = np.linalg.inv(information)
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
     values = sigmoid(logits(questions, theta))
     observed = np.zeros(values.shape, dtype=np.bool_)
     rows, columns = np.nonzero(trials)
@@ -106,7 +107,6 @@ def posterior_of(
         theta, slopes, difficulty, trials, questions.prior_precision
     )
     return theta, information
-
 
 
 def _products(vectors: Floats, matrix: Floats) -> Floats:

@@ -15,7 +15,7 @@ def choose_by_information(
     available: NDArray[np.bool_],
     n: int,
 ) -> NDArray[np.intp]:
-    """The n available questions with the largest p(1 - p).
+    """Choose the n available questions with the largest p(1 - p).
 
     Parameters
     ----------

@@ -61,16 +61,7 @@ def askable_questions(
 ) -> AskableQuestions:
     """Prepare a fitted model for asking.
 
-    Parameters
-    ----------
-    model : RaschModel or MirtModel
-    prior_mean : array_like, shape (d,), or float for a Rasch model, optional
-    prior_precision : float, optional
-        The prior of the run's ability; the model's by default (weak, around
-        recent runs). Zero mean with precision one is the papers' N(0, I).
-    tie_order : array_like of int, shape (n,), optional
-        Rank of each of the model's questions among equally good ones, a
-        permutation of 0..n-1; by default the order of their ids.
+    Parameters are those of `questions_for`; the prior is the model's by default.
 
     Raises
     ------
@@ -102,7 +93,8 @@ def askable_questions(
 def logits(questions: AskableQuestions, theta: Floats) -> Floats:
     """Logit of a pass of every question, (m, n), for abilities (m, d)."""
     # One product per run: a joint one would round a run by its neighbours.
-    return np.matmul(questions.slopes, theta[..., np.newaxis])[..., 0] - questions.difficulty
+    products = np.matmul(questions.slopes, theta[..., np.newaxis])[..., 0]
+    return np.asarray(products - questions.difficulty)
 
 
 def _priority(model: Model, tie_order: ArrayLike | None) -> NDArray[np.intp]:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.adaptive.estimate import AdaptiveEstimates, estimate_scores, posterior_of
-from recurring_eval.adaptive.questions import AskableQuestions, Floats
-from recurring_eval.adaptive.rules import rule_for
+from recurring_eval.adaptive.questions import AskableQuestions, Floats, Model
+from recurring_eval.adaptive.rules import questions_for, rule_for
 from recurring_eval.errors import InputError
 from recurring_eval.validation import require_subset_size
 
@@ -32,22 +32,26 @@ class ReplayedSessions:
 
 
 def replay_sessions(
-    questions: AskableQuestions,
+    model: Model,
     passes: ArrayLike,
     trials: ArrayLike,
     *,
     method: str,
     ks: Sequence[int],
     population: ArrayLike | None = None,
+    prior_mean: ArrayLike | None = None,
+    prior_precision: float | None = None,
+    tie_order: ArrayLike | None = None,
 ) -> ReplayedSessions:
-    """What ``run_session`` with one question a round would do, for many runs and ks at once.
+    """Do what ``run_session`` with one question a round would, for many runs and ks at once.
 
     A session's choices do not depend on its k, so one pass serves every k. Each
-    run is computed by itself, bit for bit as a `Session` would.
+    run is computed by itself, bit for bit as a `Session` would (to within rounding where
+    fewer than k of a run's verdicts are valid).
 
     Parameters
     ----------
-    questions : AskableQuestions
+    model : RaschModel or MirtModel
     passes, trials : array_like of int, shape (m, n)
         The runs' full verdict counts, aligned with the model's questions.
     method : str
@@ -56,6 +60,8 @@ def replay_sessions(
         Valid verdicts after which to estimate.
     population : array_like of bool, shape (m, n), optional
         Questions each score is the mean of; by default the run's valid ones.
+    prior_mean, prior_precision, tie_order
+        As in `questions_for`.
 
     Returns
     -------
@@ -67,7 +73,14 @@ def replay_sessions(
         The method does not exist or does not fit the model, a k is not possible,
         or shapes and counts are not acceptable.
     """
-    choose = rule_for(method, questions.model).choose
+    questions = questions_for(
+        model,
+        method=method,
+        prior_mean=prior_mean,
+        prior_precision=prior_precision,
+        tie_order=tie_order,
+    )
+    choose = rule_for(method, model).choose
     successes, counts = _aligned(questions, passes, trials)
     inside = counts > 0
     if population is not None:
@@ -85,9 +98,8 @@ def replay_sessions(
         rows = np.flatnonzero(sessions.available.any(axis=1))
         if n_asked == max(ks) or not len(rows):
             break
-        theta, information = posterior_of(
-            questions, *(part[rows] for part in sessions.answers(n_asked))
-        )
+        answered, successes, counts = sessions.answers(n_asked)
+        theta, information = posterior_of(questions, answered[rows], successes[rows], counts[rows])
         chosen = choose(questions, theta, information, sessions.available[rows], 1)[:, 0]
         sessions.record(rows, chosen, n_asked)
     final = estimate_scores(questions, *sessions.answers(max(ks)), inside)

@@ -7,42 +7,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.adaptive.estimate import AdaptiveEstimates, estimate_scores, posterior_of
-from recurring_eval.adaptive.questions import AskableQuestions, Floats, Model, askable_questions
-from recurring_eval.adaptive.rules import rule_for
+from recurring_eval.adaptive.estimate import estimate_scores, posterior_of
+from recurring_eval.adaptive.questions import AskableQuestions, Floats, Model
+from recurring_eval.adaptive.rules import questions_for, rule_for
+from recurring_eval.adaptive.session_estimate import SessionEstimate, single_estimate
 from recurring_eval.errors import InputError
-from recurring_eval.records import FAIL, MISSING, PASS, AbilityEstimate
+from recurring_eval.records import FAIL, MISSING, PASS
 from recurring_eval.validation import require_subset_size
 
 Outcome = tuple[int, int]
 """Passes and trials of one question; no trials where there is no valid verdict."""
 
 _COUNTS: Final[Mapping[int, Outcome]] = {PASS: (1, 1), FAIL: (0, 1), MISSING: (0, 0)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionEstimate:
-    """Estimated full pass rate of the run a session asks, as fractions.
-
-    Attributes
-    ----------
-    pass_rate : float
-    model_sd : float
-        Standard deviation of the score under the model. It is too small to be
-        shown as an interval; it scales the residuals of replayed runs.
-    rerun_variance : float
-        What running the same agent again adds to ``model_sd ** 2``.
-    ability : AbilityEstimate
-    n_asked, n_valid : int
-        Questions answered, and those with a valid verdict.
-    """
-
-    pass_rate: float
-    model_sd: float
-    rerun_variance: float
-    ability: AbilityEstimate
-    n_asked: int
-    n_valid: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +70,8 @@ class Session:
         counts = np.array([self.outcomes[i] for i in valid], dtype=np.float64).reshape(-1, 2)
         object.__setattr__(self, "_answered", np.array(answered, dtype=np.intp)[np.newaxis])
         object.__setattr__(self, "_counts", counts.T[:, np.newaxis])
-        theta, information = posterior_of(self.questions, self._answered, *self._counts)
+        passes, trials = self._counts
+        theta, information = posterior_of(self.questions, self._answered, passes, trials)
         object.__setattr__(self, "_theta", theta)
         object.__setattr__(self, "_information", information)
 
@@ -137,7 +114,7 @@ class Session:
         return tuple(self.questions.ids[i] for i in chosen[0])
 
     def tell(self, outcomes: Mapping[str, int | Outcome]) -> "Session":
-        """The session after more verdicts.
+        """Return the session after more verdicts.
 
         Parameters
         ----------
@@ -170,10 +147,11 @@ class Session:
                 f"`population` has shape {inside.shape}; it needs one entry for each of the "
                 f"{every.size} questions, and at least one that is true"
             )
+        passes, trials = self._counts
         estimates = estimate_scores(
-            self.questions, self._answered, *self._counts, inside[self.questions.order][np.newaxis]
+            self.questions, self._answered, passes, trials, inside[np.newaxis, self.questions.order]
         )
-        return _single(estimates, n_asked=len(self.asked))
+        return single_estimate(estimates, n_asked=len(self.asked))
 
 
 def start_session(
@@ -197,10 +175,14 @@ def start_session(
         Valid verdicts wanted.
     seed : int
     prior_mean, prior_precision, tie_order
-        As in `askable_questions`.
+        As in `questions_for`.
     """
-    questions = askable_questions(
-        model, prior_mean=prior_mean, prior_precision=prior_precision, tie_order=tie_order
+    questions = questions_for(
+        model,
+        method=method,
+        prior_mean=prior_mean,
+        prior_precision=prior_precision,
+        tie_order=tie_order,
     )
     return Session(questions=questions, method=method, k=k, seed=seed)
 
@@ -210,20 +192,6 @@ def run_session(session: Session, verdicts: Mapping[str, int | Outcome], n: int 
     while not session.finished:
         session = session.tell({question: verdicts[question] for question in session.ask(n)})
     return session
-
-
-def _single(estimates: AdaptiveEstimates, *, n_asked: int) -> SessionEstimate:
-    n_valid = int(estimates.n_valid[0])
-    return SessionEstimate(
-        pass_rate=float(estimates.pass_rate[0]),
-        model_sd=float(estimates.model_sd[0]),
-        rerun_variance=float(estimates.rerun_variance[0]),
-        ability=AbilityEstimate(
-            theta=estimates.theta[0], covariance=estimates.covariance[0], n_observed=n_valid
-        ),
-        n_asked=n_asked,
-        n_valid=n_valid,
-    )
 
 
 def _counts_of(question: str, outcome: int | Outcome) -> Outcome:

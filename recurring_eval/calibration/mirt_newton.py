@@ -75,7 +75,7 @@ def _solve(blocks: Floats, right: Floats) -> Floats:
 
 def _clipped(step: Floats) -> Floats:
     length = np.linalg.norm(step, axis=1, keepdims=True)
-    return step * np.minimum(1.0, LONGEST_STEP / np.maximum(length, LONGEST_STEP))
+    return np.asarray(step * (LONGEST_STEP / np.maximum(length, LONGEST_STEP)))
 
 
 class _Surface:

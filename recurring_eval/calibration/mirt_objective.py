@@ -108,11 +108,11 @@ class Objective:
         )
 
     def run_gradient(self, point: Point) -> Floats:
-        """Derivative by the abilities, (m, d)."""
+        """Differentiate by the abilities, (m, d)."""
         return point.residual @ point.slopes - point.runs
 
     def question_gradient(self, point: Point) -> Floats:
-        """Derivative by the questions' parameters, (n, d + 1)."""
+        """Differentiate by the questions' parameters, (n, d + 1)."""
         prior = point.questions * self.question_precision
         return point.residual.T @ point.run_design - prior
 

@@ -8,15 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from recurring_eval.calibration.mirt import (
-    DIFFICULTY_SD,
-    canonical_order,
-    fit_mirt,
-    largest_dimension,
-    posterior_mode,
-)
+from recurring_eval.calibration.mirt import fit_mirt, largest_dimension, posterior_mode
 from recurring_eval.calibration.mirt_model import MirtModel
-from recurring_eval.calibration.mirt_objective import Objective
+from recurring_eval.calibration.mirt_objective import Floats, Objective
+from recurring_eval.calibration.rasch import DIFFICULTY_SD, canonical_order
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
 
@@ -39,11 +34,17 @@ class MirtCandidate:
     discrimination_sd : float
     held_out_log_likelihood : float
         Mean per held-out trial.
+    shortfall : float
+        How much less that is than the best candidate's; 0 for the best.
+    shortfall_error : float
+        Standard error of the shortfall, paired over the held-out cells.
     """
 
     dimensions: int
     discrimination_sd: float
     held_out_log_likelihood: float
+    shortfall: float
+    shortfall_error: float
 
 
 def select_mirt(
@@ -57,7 +58,8 @@ def select_mirt(
     """Fit with the setting that best predicts a fixed 15 % of the observed cells.
 
     Dimensions and scale are chosen jointly, because the best number of
-    dimensions depends on the scale. The chosen setting is then fitted on all cells.
+    dimensions depends on the scale; `preferred` says how near ties are decided.
+    The chosen setting is then fitted on all cells.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def select_mirt(
         difficulty_sd=difficulty_sd,
         rng=rng,
     )
-    best = max(candidates, key=lambda candidate: candidate.held_out_log_likelihood)
+    best = preferred(candidates)
     return fit_mirt(
         matrix,
         dimensions=best.dimensions,
@@ -97,6 +99,19 @@ def select_mirt(
         difficulty_sd=difficulty_sd,
         held_out_log_likelihood=best.held_out_log_likelihood,
     )
+
+
+def preferred(candidates: Sequence[MirtCandidate]) -> MirtCandidate:
+    """Choose among the candidates that the held-out cells cannot tell from the best.
+
+    Of those within one standard error of the best it takes the fewest
+    dimensions, then the widest prior of the discriminations: discriminations that are
+    shrunk too far fail where it matters, on runs abler than those calibrated on.
+    """
+    near = [
+        candidate for candidate in candidates if candidate.shortfall <= candidate.shortfall_error
+    ]
+    return min(near, key=lambda candidate: (candidate.dimensions, -candidate.discrimination_sd))
 
 
 def compare_settings(
@@ -123,32 +138,43 @@ def compare_settings(
     passes, trials = matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)]
     held_out = _held_out_cells(trials, rng)
 
-    def judge(d: int, discrimination_sd: float) -> MirtCandidate:
-        def objective(cells: NDArray[np.bool_]) -> Objective:
-            return Objective.of(
-                np.where(cells, passes, 0),
-                np.where(cells, trials, 0),
-                dimensions=d,
-                discrimination_sd=discrimination_sd,
-                difficulty_sd=difficulty_sd,
-            )
-
-        mode = posterior_mode(objective(~held_out), tolerance=TOLERANCE, max_iterations=500)
-        judged = objective(held_out).at(mode.point.runs, mode.point.questions)
-        return MirtCandidate(
+    def judge(d: int, discrimination_sd: float) -> Floats:
+        objective = Objective.of(
+            np.where(held_out, 0, passes),
+            np.where(held_out, 0, trials),
             dimensions=d,
             discrimination_sd=discrimination_sd,
-            held_out_log_likelihood=judged.log_likelihood / float(trials[held_out].sum()),
+            difficulty_sd=difficulty_sd,
         )
+        mode = posterior_mode(objective, tolerance=TOLERANCE, max_iterations=500)
+        x = mode.point.runs @ mode.point.slopes.T - mode.point.questions[:, -1]
+        return np.asarray((passes * x - trials * np.logaddexp(0.0, x))[held_out])
 
+    grid = [(d, discrimination_sd) for d in possible for discrimination_sd in discrimination_sds]
     with threadpool_limits(limits=1, user_api="blas"):
-        return tuple(judge(d, sd) for d in possible for sd in discrimination_sds)
+        by_cell = [judge(d, discrimination_sd) for d, discrimination_sd in grid]
+    return _candidates(grid, by_cell, int(trials[held_out].sum(dtype=np.int64)))
 
 
-def _held_out_cells(
-    trials: NDArray[np.int16], rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """A fixed share of the cells with a verdict, at least one."""
+def _candidates(
+    grid: Sequence[tuple[int, float]], by_cell: Sequence[Floats], n_trials: int
+) -> tuple[MirtCandidate, ...]:
+    """Compare log likelihoods of the same held-out cells, one array per setting."""
+    best = max(by_cell, key=lambda cells: float(cells.sum()))
+    return tuple(
+        MirtCandidate(
+            dimensions=d,
+            discrimination_sd=discrimination_sd,
+            held_out_log_likelihood=float(cells.sum()) / n_trials,
+            shortfall=float((best - cells).sum()) / n_trials,
+            shortfall_error=float((best - cells).std()) * best.size**0.5 / n_trials,
+        )
+        for (d, discrimination_sd), cells in zip(grid, by_cell, strict=True)
+    )
+
+
+def _held_out_cells(trials: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw a fixed share of the cells with a verdict, at least one."""
     observed = np.flatnonzero(trials)
     n_held_out = max(1, round(HELD_OUT_SHARE * observed.size))
     held_out = np.zeros(trials.size, dtype=np.bool_)

@@ -26,7 +26,8 @@ def factor_start(passes: Floats, trials: Floats, dimensions: int) -> Pair:
     p = sigmoid(np.add.outer(run_logit, question_logit))
     surprise = np.where(trials > 0, rate - p, 0.0) / np.maximum(p * (1.0 - p), SMALLEST_WEIGHT)
     working = run_logit[:, np.newaxis] + surprise
-    answered_runs, answered_questions = trials.any(axis=1), trials.any(axis=0)
+    answered_runs = np.asarray(trials.any(axis=1))
+    answered_questions = np.asarray(trials.any(axis=0))
     working *= np.outer(answered_runs, answered_questions)
     ability, slopes = _leading_factors(working, dimensions)
     ability *= answered_runs[:, np.newaxis]  # rounding leaves specks in an empty row

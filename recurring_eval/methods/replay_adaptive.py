@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from recurring_eval.adaptive import askable_questions, replay_sessions
+from recurring_eval.adaptive import replay_sessions
 from recurring_eval.calibration import fit_rasch
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_selection import select_mirt
@@ -28,15 +28,17 @@ class AdaptiveScorer:
     model: Model
     standard_prior: bool
 
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:  # noqa: ARG002  nothing is drawn
-        """Replay a session for each target; equally good questions come in question order."""
-        questions = askable_questions(
+    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
+        """Replay a session for each target; equally good questions come in a drawn order."""
+        replayed = replay_sessions(
             self.model,
+            targets.passes,
+            targets.trials,
+            method=self.rule,
+            ks=(k,),
             prior_mean=self._zero_mean() if self.standard_prior else None,
             prior_precision=1.0 if self.standard_prior else None,
-        )
-        replayed = replay_sessions(
-            questions, targets.passes, targets.trials, method=self.rule, ks=(k,)
+            tie_order=rng.permutation(self.model.n_questions),
         )
         rows, order = np.nonzero(replayed.asked >= 0)
         observed = np.zeros(targets.trials.shape, dtype=np.bool_)
