@@ -131,7 +131,7 @@ def _compute(
     resume: bool,
     n_jobs: int,
 ) -> dict[FoldKey, list[FoldEstimates]]:
-    progress = Progress(app.console, len(setup.seeds))
+    progress = Progress(app.console, n_seeds=len(setup.seeds), n_jobs=n_jobs)
     journal: Journal | None = None
     done: Done = {}
     if output is not None:

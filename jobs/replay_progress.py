@@ -17,20 +17,23 @@ _EVERY_S: Final = 5.0
 class Progress:
     """Counts finished work and says now and then how much is left.
 
-    Methods differ in cost, so what is left is counted in CPU seconds, each method's as its
-    finished folds and seeds came to.
+    Methods differ in cost, so what is left is counted in seconds, each method's as its
+    finished folds and seeds took.
 
     Attributes
     ----------
     console : Console
     n_seeds : int
         Of methods that draw.
+    n_jobs : int
+        Processes that share the work.
     clock : callable
         Seconds.
     """
 
     console: Console
     n_seeds: int
+    n_jobs: int = 1
     clock: Callable[[], float] = elapsed_seconds
     _started: float = field(init=False)
     _said: float = 0.0
@@ -60,25 +63,20 @@ class Progress:
         now = self.clock()
         if now - self._said >= _EVERY_S and now - self._started >= _EVERY_S:
             self._said = now
-            self.console.progress(self.line(now))
+            self.console.progress(self.line())
 
-    def line(self, now: float) -> str:
+    def line(self) -> str:
         """Say how much is done and how long the rest takes."""
         done, waiting = sum(self._finished.values()), sum(self._waiting.values())
         overall = sum(self._spent.values()) / max(done, 1)
         left = sum(
             count
-            * (
-                self._spent[method] / self._finished[method]
-                if method in self._finished
-                else overall
-            )
+            * (self._spent[method] / self._finished[method] if self._finished[method] else overall)
             for method, count in self._waiting.items()
         )
-        speed = sum(self._spent.values()) / max(now - self._started, 1e-9)
-        seconds = left / speed if speed > 0 else 0.0
         return (
-            f"replayed {done} of {done + waiting} folds and seeds, about {_in_words(seconds)} left"
+            f"replayed {done} of {done + waiting} folds and seeds, "
+            f"about {_in_words(left / self.n_jobs)} left"
         )
 
 

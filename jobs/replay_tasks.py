@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from jobs.clock import cpu_seconds
+from jobs.clock import cpu_seconds, elapsed_seconds
 from jobs.randomness import generator
 from jobs.replay_data import ReplayData
 from jobs.replay_journal import Done
@@ -33,7 +33,7 @@ class Task:
 
 
 Report = Callable[[Task, list[FoldEstimates], float], None]
-"""Told of every finished task, its results and its CPU seconds."""
+"""Told of every finished task, its results and the seconds it took."""
 
 
 def run_tasks(
@@ -143,7 +143,7 @@ def run_task(
     """Run one task in this process, on one thread."""
     split, number, name = task.key
     method = replay_method_named(name)
-    start = cpu_seconds()
+    start = elapsed_seconds()
     with one_thread():
         estimates = run_fold(
             matrix,
@@ -157,7 +157,7 @@ def run_task(
             ),
             cpu_clock=cpu_seconds,
         )
-    return task, estimates, cpu_seconds() - start
+    return task, estimates, elapsed_seconds() - start
 
 
 def _stream(root: int, *path: str | int) -> np.random.Generator:
