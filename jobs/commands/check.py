@@ -26,7 +26,9 @@ def _name(row: "CheckSummary") -> str:
 def run(
     references: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="Full runs [default: all since a calibration]."),
+        typer.Argument(
+            metavar="[RUN...]", help="Full runs [default: all after the first calibration]."
+        ),
     ] = None,
     since: Annotated[
         str | None, typer.Option(metavar="DATE", help="Only runs from this date (UTC) on.")
@@ -37,7 +39,11 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare full runs with what every active subset would have said."""
+    """Compare full runs with what the subsets would have said.
+
+    Each run is judged by the newest calibration and subsets that knew nothing
+    of it yet, from its own verdicts.
+    """
     from jobs.app import start_app
     from jobs.check_full_run import check_full_runs
     from jobs.commands.dates import start_of

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,14 +32,14 @@ def project(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def _templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+def _templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with pytest.MonkeyPatch.context() as patch:
         _without_settings(patch)
         imported = start(tmp_path_factory.mktemp("imported"), logs())
         calibrated = tmp_path_factory.mktemp("calibrated") / "project"
         shutil.copytree(imported, calibrated)
         command(calibrated, "recalibrate", "--as-of", str(AS_OF), "--no-report")
-    yield {"imported": imported, "calibrated": calibrated}
+    return {"imported": imported, "calibrated": calibrated}
 
 
 @pytest.fixture

@@ -246,6 +246,27 @@ def test_a_second_benchmark_is_done_though_the_first_fails(folder, monkeypatch):
     command(folder, "subset", "--k", "5", "--benchmark", "zzz")
 
 
+def test_partial_runs_that_cannot_be_estimated_spoil_no_night(imported, monkeypatch):
+    def fail(app, target):
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr(recalibrate, "estimate_partial_runs", fail)
+    (result,) = recalibrated(imported, "--as-of", str(AS_OF))
+    assert result["status"] == "calibrated"
+    assert "new partial runs were not estimated: the disk is full" in result["message"]
+    assert latest(imported).calibration_id == result["calibration_id"]
+
+
+def test_a_bank_below_every_size_says_how_to_get_a_subset(folder):
+    start(folder, logs(n_questions=15))
+    (result,) = recalibrated(folder, "--as-of", str(AS_OF))
+    assert "no subset_sizes below 15 questions; ask with" in result["message"]
+    error = one_error_line(command(folder, "check", code=1))
+    assert "ask for one with `recurring-eval subset`" in error
+    command(folder, "subset", "--k", "5")
+    assert command(folder, "check", "--json").document["rows"]
+
+
 def test_families_are_calibrated_apart(folder):
     start(folder, logs(n_questions=60, other_families=(14,)))
     results = recalibrated(folder, "--as-of", str(night_of(16)))
