@@ -19,7 +19,9 @@ def foreign_packages() -> list[str]:
     owners = importlib.metadata.packages_distributions()
     for name in PACKAGES:
         spec = importlib.util.find_spec(name)
-        places = [] if spec is None else list(spec.submodule_search_locations or [spec.origin])
+        places = (
+            [] if spec is None else [*(spec.submodule_search_locations or ()), str(spec.origin)]
+        )
         if Path(str(places[0] if places else "")).resolve() != home / name:
             found = places[0] if places else "nowhere"
             problems.append(f"package `{name}` resolves to {found}, not to {home / name}")

@@ -97,9 +97,10 @@ def write_backup(
     return next(backup for backup in list_backups(folder, path) if backup.path == target)
 
 
-def prune_backups(folder: Path, path: Path, *, keep: int) -> list[Path]:
-    """Delete all but the `keep` newest backups, with their sidecars and archives."""
-    gone = [backup.path for backup in list_backups(folder, path)[: -max(keep, 1)]]
+def prune_backups(folder: Path, path: Path, *, keep: int, never: Path) -> list[Path]:
+    """Delete all but the `keep` newest backups, and not `never`, with sidecars and archives."""
+    old = [backup.path for backup in list_backups(folder, path)[: -max(keep, 1)]]
+    gone = [backup for backup in old if backup != never]
     for backup in gone:
         remove_files(backup)
     return gone
