@@ -66,7 +66,7 @@ def require_file(path: Path) -> None:
     if sidecar_path(path).is_file():
         raise HistoryDamagedError(
             f"the history {path} {what}, but its sidecar {sidecar_path(path).name} is there; "
-            f"{RESTORE}"
+            f"{RESTORE}, or move that away and start anew with `recurring-eval init`"
         )
     raise HistoryNotFoundError(f"the history {path} {what}; create one with `recurring-eval init`")
 
