@@ -18,6 +18,10 @@ CONFIG_TEXT: Final = """\
 history = "history.duckdb"
 reports = "recurring-eval-reports"
 
+# Where `recurring-eval backup` puts its copies, and how many of them it keeps.
+backups = "recurring-eval-backups"
+keep_backups = 14
+
 # Root of every random choice: the same seed and history give the same results.
 seed = 0
 
@@ -50,6 +54,11 @@ use = "majority"
 # Reasons: error, timeout, skipped, "not run", invalidated.
 [defaults.missing]
 # timeout = "fail"
+
+# `recurring-eval retain` moves verdicts of runs older than this many days to Parquet
+# files beside the history, from where they are still read. By default all stay.
+[retention]
+# verdicts_days = 365
 
 # One benchmark's own settings. Naming a benchmark here also lets `import` create it.
 # [benchmark.my-benchmark]
