@@ -14,6 +14,7 @@ from jobs.commands import (
     init,
     recalibrate,
     report,
+    schedule,
     status,
     subset,
 )
@@ -30,6 +31,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("estimate", estimate.run),
     ("check", check.run),
     ("report", report.run),
+    ("schedule", schedule.run),
     ("status", status.run),
 )
 """Every command with its function, in the order of ``--help``."""

@@ -173,7 +173,7 @@ class Settings(BaseSettings):
         return BenchmarkSettings.model_validate(merged)
 
     def nights_of(self, name: str) -> NightSettings:
-        """Return when a benchmark's nights are: its own keys over `[defaults]`, over `[schedule]`."""
+        """Return a benchmark's nights: its own keys over `[defaults]` over `[schedule]`."""
         layers = [self.schedule, self.defaults.schedule]
         if name in self.benchmark:
             layers.append(self.benchmark[name].schedule)

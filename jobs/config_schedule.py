@@ -83,7 +83,7 @@ class NightSettings(_Section):
     retry_after: Duration = timedelta(minutes=10)
     longest_retry: Duration = timedelta(hours=6)
     catch_up_days: int = Field(default=30, ge=0, le=3660)
-    full_run_every: Duration | None = None
+    full_run_every: Annotated[Duration, Field(ge=timedelta(days=1))] | None = None
     full_run_command: tuple[str, ...] = ()
     full_run_timeout: Duration = timedelta(hours=12)
 
