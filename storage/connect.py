@@ -11,7 +11,7 @@ from typing import Final
 
 import duckdb
 
-from storage.errors import HistoryError, HistoryLockedError
+from storage.errors import HistoryDamagedError, HistoryError, HistoryLockedError
 
 FIRST_WAIT_S: Final = 0.05
 LONGEST_WAIT_S: Final = 1.0
@@ -23,7 +23,22 @@ SETTINGS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-
+ADVICE: Final = (
+    ("No space left", "free some space on the disk, then try again"),
+    ("Permission denied", "give this user the right to read and write it and its folder"),
+    ("Read-only file system", "choose a folder that can be written to"),
+)
+DAMAGED: Final = (
+    "Corrupt database file",
+    "Corrupt WAL file",
+    "replaying WAL",
+    "replaying checkpoint WAL",
+    "not a valid DuckDB database",
+    "Could not read enough bytes",
+    "Failed to load metadata pointer",
+    "Serialization Error",
+    "INTERNAL Error",
+)
 
 _LOCKS: dict[str, threading.Lock] = {}
 _LOCKS_GUARD: Final = threading.Lock()
@@ -111,4 +126,9 @@ def one_line_errors(path: Path) -> Iterator[None]:
 
 def _one_line(error: duckdb.Error, path: Path) -> HistoryError:
     first_line = str(error).strip().partition("\n")[0]
+    for told, advice in ADVICE:
+        if told in first_line:
+            return HistoryError(f"the history {path} cannot be used: {first_line}; {advice}")
+    if any(told in first_line for told in DAMAGED):
+        return HistoryDamagedError(f"the history {path} is damaged: {first_line}")
     return HistoryError(f"the history {path} cannot be used: {first_line}")

@@ -21,3 +21,7 @@ class HistoryLockedError(HistoryError):
 
 class SchemaError(HistoryError):
     """The tables are not those this version of the program works with."""
+
+
+class HistoryDamagedError(HistoryError):
+    """Something that was stored is gone or changed; the history is not opened."""

@@ -1,6 +1,7 @@
 """The history file: opening, locking and transactions."""
 
 import contextlib
+import weakref
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,9 +12,15 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from storage.archives import verdict_source
+from storage.commit_chain import Digest
+from storage.commits import Prepared, prepare_commit, publish_commit, withdraw_commit
 from storage.connect import connect, one_line_errors, one_writer
-from storage.errors import HistoryError, HistoryNotFoundError
-from storage.migrate import apply_migrations, check_schema, shipped_migrations
+from storage.create import create_file
+from storage.errors import HistoryError
+from storage.open_files import note_written, register, release
+from storage.opening import Opened, open_checked, require_file
+from storage.seal import seal
 
 WAIT_S: Final = 10.0
 
@@ -32,13 +39,18 @@ class History:
         *,
         read_only: bool,
         wait_seconds: float,
+        notes: tuple[str, ...] = (),
     ) -> None:
         self._connection = connection
         self._wait_seconds = wait_seconds
         self._in_transaction = False
         self._failed = False
+        self._digest = Digest()
+        self._release = weakref.finalize(self, release, path)
         self.path = path
         self.read_only = read_only
+        self.notes = notes
+        """What was unusual about the file when it was opened."""
 
     @classmethod
     def create(cls, path: Path | str, *, now: datetime | None = None) -> Self:
@@ -56,20 +68,8 @@ class History:
         HistoryError
             If there is a file already or it cannot be written.
         """
-        path = Path(path)
-        if path.exists():
-            raise HistoryError(f"{path} exists already; choose another path or use that history")
-        connection = connect(path, read_only=False, wait_seconds=0.0)
-        history = cls(connection, path, read_only=False, wait_seconds=WAIT_S)
-        try:
-            with one_line_errors(path):
-                apply_migrations(history._connection, shipped_migrations(), now=now)
-            history.checkpoint()
-        except BaseException:
-            history.close()
-            path.unlink(missing_ok=True)
-            raise
-        return history
+        create_file(Path(path), now=now)
+        return cls.open(path)
 
     @classmethod
     def open(
@@ -93,24 +93,29 @@ class History:
             If another process still holds the file after `wait_seconds`.
         SchemaError
             If the file is no history, or of another schema version.
+        HistoryDamagedError
+            If something stored is gone or damaged, saying what and what to do.
         HistoryError
-            If the file is damaged, or open in this process in the other mode.
+            If the file cannot be used, or is open in this process in the other mode.
         """
         path = Path(path)
-        if not path.is_file() or not path.stat().st_size:
-            what = "is empty" if path.is_file() else "does not exist"
-            raise HistoryNotFoundError(
-                f"the history {path} {what}; create one with `recurring-eval init`"
-            )
-        connection = connect(path, read_only=read_only, wait_seconds=wait_seconds)
-        history = cls(connection, path, read_only=read_only, wait_seconds=wait_seconds)
+        require_file(path)
+        # What this process holds already was checked, and may be changing.
+        open_file = open_checked if register(path) else _open_again
         try:
-            with one_line_errors(path):
-                check_schema(connection, shipped_migrations(), path=str(path))
+            opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
         except BaseException:
-            history.close()
+            release(path)
             raise
-        return history
+        if opened.unclean and not read_only:
+            note_written(path)
+        return cls(
+            opened.connection,
+            path,
+            read_only=read_only,
+            wait_seconds=wait_seconds,
+            notes=opened.notes,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +130,10 @@ class History:
 
     def close(self) -> None:
         """Let go of the file; an unfinished transaction is dropped. Safe to repeat."""
+        if self._release.alive and not self._in_transaction:
+            seal(self._connection, self.path)
         self._connection.close()
+        self._release()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -147,6 +155,7 @@ class History:
         with one_writer(self.path, wait_seconds=self._wait_seconds):
             self._failed = False
             self._in_transaction = True
+            self._digest = Digest()
             try:
                 with self._statement():
                     self._connection.execute("BEGIN")
@@ -178,6 +187,7 @@ class History:
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement inside the caller's transaction."""
         self._require_transaction()
+        self._digest.add(sql, parameters)
         with self._statement():
             self._connection.execute(sql, list(parameters))
 
@@ -194,10 +204,16 @@ class History:
     def execute_with(self, incoming: pa.Table, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement that may read the Arrow table as `incoming`."""
         self._require_transaction()
+        self._digest.add(sql, parameters, incoming)
         with self._statement():
             self._connection.register("incoming", incoming)
             self._connection.execute(sql, list(parameters))
             self._connection.unregister("incoming")
+
+    def verdict_source(self) -> str:
+        """Tell what queries select verdicts from: the table, with those moved to archives."""
+        with self._statement():
+            return verdict_source(self._connection, self.path)
 
     def next_id(self, table: str) -> int:
         """Smallest integer above every id in `table`, whose id column is ``<table>_id``."""
@@ -209,8 +225,18 @@ class History:
             raise HistoryError(
                 f"a statement failed in a transaction on {self.path}; nothing of it was stored"
             )
-        with self._statement():
-            self._connection.execute("COMMIT")
+        prepared: Prepared | None = None
+        try:
+            with self._statement():
+                if not self._digest.is_empty:
+                    note_written(self.path)
+                    prepared = prepare_commit(self._connection, self.path, self._digest)
+                self._connection.execute("COMMIT")
+        except BaseException:
+            withdraw_commit(self.path)
+            raise
+        if prepared is not None:
+            publish_commit(self.path, prepared)
 
     @contextlib.contextmanager
     def _statement(self) -> Iterator[None]:
@@ -224,3 +250,7 @@ class History:
     def _require_transaction(self) -> None:
         if not self._in_transaction:
             raise HistoryError("writing needs an open `history.transaction()`")
+
+
+def _open_again(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
+    return Opened(connection=connect(path, read_only=read_only, wait_seconds=wait_seconds))

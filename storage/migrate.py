@@ -11,6 +11,7 @@ from typing import Final
 
 import duckdb
 
+from storage.commit_chain import append_commit, has_chain
 from storage.errors import SchemaError
 
 LEDGER: Final = """
@@ -122,6 +123,8 @@ def apply_migrations(
                     now,
                 ],
             )
+            if has_chain(connection):
+                append_commit(connection, migration.checksum)
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")

@@ -34,6 +34,7 @@ CREATE TABLE archive (
     sha256 VARCHAR NOT NULL,
     n_runs INTEGER NOT NULL,
     n_verdicts BIGINT NOT NULL,
+    n_bytes BIGINT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL
 );
 
