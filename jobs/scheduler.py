@@ -187,16 +187,16 @@ class Daemon:
         )
 
     # Handlers only set flags: the thread they interrupt may hold the lock of the log.
-    def _stop(self, number: int, frame: FrameType | None) -> None:
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
         if self._worker.stopping.is_set():
-            self._interrupt(number, frame)
+            self._interrupt(_number, _frame)
             return
         self._worker.stopping.set()
         self._inbox.put(STOP)
         within = self._app.settings.schedule.stop_within.total_seconds()
         signal.setitimer(signal.ITIMER_REAL, within)
 
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         if self._busy:
             self._busy = False
             raise StopRequested
