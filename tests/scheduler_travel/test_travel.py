@@ -115,11 +115,11 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize(("zone", "at"), ZONES)
 def test_three_weeks_around_a_change_of_the_clock(folder, zone, at):
-    travel(folder, zone, at, CHANGES[zone] - 10 * DAY, 20, seed=7)
+    travel(folder, zone, at, CHANGES[zone] - 7 * DAY, 14, seed=7)
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 @pytest.mark.parametrize(("zone", "at"), ZONES)
 def test_400_days(folder, zone, at, seed):
     travel(folder, zone, at, datetime(2026, 12, 1, 12, 34, tzinfo=UTC), 400, seed=seed)
