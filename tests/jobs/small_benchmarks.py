@@ -14,14 +14,11 @@ def import_benchmarks(folder: Path, *names: str, n_runs: int = 8, last: date) ->
         chance = random.Random(name)
         for back in range(n_runs):
             words = {
-                f"q{n:02}": "pass" if chance.random() < n / 22 + 0.05 else "fail"
-                for n in range(20)
+                f"q{n:02}": "pass" if chance.random() < n / 22 + 0.05 else "fail" for n in range(20)
             }
             path = folder / "small" / f"{name}-{back}.csv"
             path.parent.mkdir(exist_ok=True)
             day = (last - timedelta(days=back)).isoformat()
-            paths.append(
-                write_runs_csv(path, {f"{name}-{back}": words}, benchmark=name, day=day)
-            )
+            paths.append(write_runs_csv(path, {f"{name}-{back}": words}, benchmark=name, day=day))
     outcome = invoke("import", "--create", "--quiet", *paths)
     assert outcome.code == 0, outcome

@@ -27,7 +27,9 @@ def program(tmp_path, monkeypatch):
 def odd_project(folder):
     assert invoke("init", "--quiet", "--dir", folder / ODD).code == 0
     path = folder / ODD / "recurring-eval.toml"
-    path.write_text(path.read_text() + "[benchmark.x.schedule]\nat = '04:30'\nzone = 'Europe/Paris'\n")
+    path.write_text(
+        path.read_text() + "[benchmark.x.schedule]\nat = '04:30'\nzone = 'Europe/Paris'\n"
+    )
     return path
 
 
@@ -55,7 +57,13 @@ def test_the_systemd_units_hold_for_systemd(program, odd_project, tmp_path):
     (units / "recurring-eval.service").write_text(service)
     (units / "recurring-eval.timer").write_text(timer)
     checked = subprocess.run(
-        [tool, "verify", "--man=no", units / "recurring-eval.service", units / "recurring-eval.timer"],
+        [
+            tool,
+            "verify",
+            "--man=no",
+            units / "recurring-eval.service",
+            units / "recurring-eval.timer",
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -4,6 +4,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -42,7 +43,9 @@ def check(world: World, zone: str, at: time, targets: list[Target]) -> None:
         days = [day for done, day in world.stored if done == target]
         assert sorted(days) == local_dates(min(days), world.clock.now(), zone, at)
         noted = Counter(
-            a.date for a in attempts if a.status is JobStatus.DONE and a.benchmark == target.benchmark
+            a.date
+            for a in attempts
+            if a.status is JobStatus.DONE and a.benchmark == target.benchmark
         )
         assert noted == Counter(days)
         assert set(noted.values()) == {1}
@@ -80,10 +83,8 @@ def travel(folder: Path, zone: str, at: time, start: datetime, n_days: int, seed
         for step in range(n_days * 4):
             if step in kills:
                 doomed = world.worker(Life(opens_left=chance.randrange(12)))
-                try:
+                with suppress(Killed):
                     doomed.round()
-                except Killed:
-                    pass
                 workers[chance.randrange(2)] = world.worker()
             chance.choice(workers).round()
             world.clock.at += 60 * HOUR if step in naps else chance.choice([1, 5, 7, 11]) * HOUR
