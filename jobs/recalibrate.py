@@ -187,7 +187,8 @@ def _with_estimates(app: App, target: Target, message: str) -> str:
     try:
         estimate_partial_runs(app, target)
     except Exception as error:
-        return f"{message}; new partial runs were not estimated: {failure_message(error)}"
+        message = f"{message}; new partial runs were not estimated: {failure_message(error)}"
+        app.console.note(message)
     return message
 
 
