@@ -7,13 +7,21 @@ import typer
 from typer.core import TyperGroup
 
 from jobs.commands import (
+    backup,
     check,
+    compact,
     demo,
+    doctor,
     estimate,
+    export,
     import_,
     init,
+    migrate,
     recalibrate,
     report,
+    restore,
+    retain,
+    revisions,
     schedule,
     status,
     subset,
@@ -33,6 +41,14 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("report", report.run),
     ("schedule", schedule.run),
     ("status", status.run),
+    ("doctor", doctor.run),
+    ("backup", backup.run),
+    ("restore", restore.run),
+    ("migrate", migrate.run),
+    ("export", export.run),
+    ("compact", compact.run),
+    ("retain", retain.run),
+    ("revisions", revisions.run),
 )
 """Every command with its function, in the order of ``--help``."""
 

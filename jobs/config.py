@@ -94,6 +94,12 @@ class BenchmarkSettings(_Section):
         return window
 
 
+class RetentionSettings(_Section):
+    """How long verdicts stay in the history; older ones move to files beside it."""
+
+    verdicts_days: int | None = Field(default=None, ge=1)
+
+
 class RunRule(_Section):
     """Purpose and family of the runs whose agent, tag or benchmark matches.
 
@@ -132,6 +138,11 @@ class Settings(BaseSettings):
         The DuckDB file.
     reports : Path
         Folder of the HTML reports.
+    backups : Path
+        Folder of the backups.
+    keep_backups : int
+        How many of them are kept.
+    retention : RetentionSettings
     seed : int
         Root of every random stream.
     defaults : BenchmarkSettings
@@ -155,6 +166,9 @@ class Settings(BaseSettings):
 
     history: Path = Path("history.duckdb")
     reports: Path = Path("recurring-eval-reports")
+    backups: Path = Path("recurring-eval-backups")
+    keep_backups: int = Field(default=14, ge=1)
+    retention: RetentionSettings = RetentionSettings()
     seed: int = Field(default=0, ge=0)
     defaults: BenchmarkSettings = BenchmarkSettings()
     benchmark: dict[str, BenchmarkSettings] = {}

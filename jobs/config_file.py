@@ -18,7 +18,7 @@ from pydantic_settings import (
 from jobs.config import CONFIG_NAME, ENVIRONMENT_PREFIX, Settings
 from recurring_eval.errors import InputError
 
-_PATH_KEYS = ("history", "reports")
+_PATH_KEYS = ("history", "reports", "backups")
 
 
 def find_config(start: Path) -> Path | None:

@@ -120,7 +120,6 @@ class ScheduleSettings(NightSettings):
         Publish the page of a night after it.
     backup : bool
         Back the history up after the nights of a date.
-    keep_backups : int
     alert_after : timedelta
         A benchmark without a successful night for so long raises an alert.
     """
@@ -131,7 +130,6 @@ class ScheduleSettings(NightSettings):
     stop_within: Duration = timedelta(seconds=20)
     report: bool = True
     backup: bool = True
-    keep_backups: int = Field(default=7, ge=1)
     alert_after: Duration = timedelta(hours=36)
 
 

@@ -99,13 +99,11 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
     attempt : int
         Ledger row to finish in the same transaction.
     owner : str
-        Holder of the attempt's lease; when it was lost, nothing is stored.
+        Holder of its lease; when it was lost, nothing is stored.
 
     Raises
     ------
-    HistoryError
-        If the lease was lost, or the history cannot be used.
-    NotEnoughDataError, FitError
+    HistoryError, NotEnoughDataError, FitError
         Nothing is stored then.
     """
     seconds: dict[str, float] = {}

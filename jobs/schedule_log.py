@@ -3,6 +3,23 @@
 import logging
 import sys
 import time
+from dataclasses import dataclass
+
+from jobs.console import Console
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConsole(Console):
+    """Console of the jobs of a daemon: notes become events, progress is left out."""
+
+    def progress(self, text: str) -> None:
+        """Leave it out; the log tells the outcome."""
+
+    def note(self, text: str) -> None:
+        """Log it."""
+        log.warning("%s", text)
 
 
 class OneLine(logging.Formatter):

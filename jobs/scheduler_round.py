@@ -25,7 +25,6 @@ from pathlib import Path
 from threading import Event
 
 from jobs.app import App
-from jobs.console import Console
 from jobs.due_tasks import Task, due_tasks, scheduled
 from jobs.full_runs import FullRuns, planned_full_runs
 from jobs.job_ledger import (
@@ -42,6 +41,7 @@ from jobs.nightly_queue import SETTLED, latest_ahead
 from jobs.overdue_alert import alert_changes, overdue_targets, write_alerts
 from jobs.publish_report import publish_night
 from jobs.recalibrate import NightFunction, recalibrate_night
+from jobs.schedule_log import LogConsole
 from jobs.targets import Target, choose_targets
 from jobs.watch_folders import FolderWatch, import_watched
 from recurring_eval.errors import InputError
@@ -86,12 +86,11 @@ class Worker:
     _told_ahead: datetime | None = None
 
     def __post_init__(self) -> None:
-        # Progress of the jobs is for people at a terminal; the log tells their outcome.
         settings = self.app.settings
         if self.back_up is None:
             schedule = settings.schedule.model_copy(update={"backup": False})
             settings = settings.model_copy(update={"schedule": schedule})
-        self.app = replace(self.app, console=Console(quiet=True), settings=settings)
+        self.app = replace(self.app, console=LogConsole(), settings=settings)
 
     def round(self) -> bool:
         """Do everything that is due; return False if anything failed."""

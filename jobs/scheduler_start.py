@@ -1,12 +1,10 @@
 """Put a scheduler together, and run it as a daemon or once."""
 
-import importlib
-import importlib.util
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from jobs.app import App
+from jobs.back_up import back_up
 from jobs.full_runs import FullRuns
 from jobs.process_name import this_process
 from jobs.scheduler_round import Worker
@@ -23,7 +21,7 @@ def make_worker(app: App) -> Worker:
         owner=owner,
         watch=watch_of(app.settings),
         full_runs=FullRuns(owner=owner),
-        back_up=_back_up(),
+        back_up=_back_up,
     )
 
 
@@ -59,12 +57,5 @@ def run_once(app: App) -> bool:
     return fine
 
 
-def _back_up() -> Callable[[App], Path] | None:
-    if importlib.util.find_spec("jobs.back_up") is None:
-        return None
-    back_up = importlib.import_module("jobs.back_up").back_up
-
-    def keeping(app: App) -> Path:
-        return Path(back_up(app, keep=app.settings.schedule.keep_backups))
-
-    return keeping
+def _back_up(app: App) -> Path:
+    return back_up(app).backup

@@ -18,6 +18,10 @@ CONFIG_TEXT: Final = """\
 history = "history.duckdb"
 reports = "recurring-eval-reports"
 
+# Where `recurring-eval backup` puts its copies, and how many of them it keeps.
+backups = "recurring-eval-backups"
+keep_backups = 14
+
 # Root of every random choice: the same seed and history give the same results.
 seed = 0
 
@@ -79,7 +83,6 @@ lease = "30m"
 stop_within = "20s"
 report = true
 backup = true
-keep_backups = 7
 alert_after = "36h"
 
 # Folders whose new and changed files are imported once they rest for `settle`.
@@ -89,6 +92,11 @@ alert_after = "36h"
 # harness = "auto"
 # purpose = "routine"
 # settle = "10s"
+
+# `recurring-eval retain` moves verdicts of runs older than this many days to Parquet
+# files beside the history, from where they are still read. By default all stay.
+[retention]
+# verdicts_days = 365
 
 # One benchmark's own settings. Naming a benchmark here also lets `import` create it.
 # [benchmark.my-benchmark]

@@ -1,6 +1,7 @@
 """Verdicts of old runs in Parquet files beside the history: where they are, reading them."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -52,9 +53,21 @@ def list_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Arc
     ]
 
 
-def verdict_source(connection: duckdb.DuckDBPyConnection, path: Path) -> str:
-    """Tell what to select verdicts of any run from: the table, or it with the archives."""
+def verdict_source(
+    connection: duckdb.DuckDBPyConnection, path: Path, run_ids: Sequence[int] | None = None
+) -> str:
+    """Tell what to select verdicts from: the table, or it with the archives.
+
+    Only archives with one of `run_ids` are named, if these are given.
+    """
     archives = list_archives(connection, path)
+    if archives and run_ids is not None:
+        needed = connection.execute(
+            "SELECT DISTINCT archive_id FROM archived_run"
+            " WHERE run_id IN (SELECT unnest(?::INTEGER[]))",
+            [list(run_ids)],
+        ).fetchall()
+        archives = [archive for archive in archives if (archive.archive_id,) in needed]
     if not archives:
         return "verdict"
     files = ", ".join(quoted(archive.path) for archive in archives)

@@ -2,17 +2,17 @@
 
 import contextlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-from storage.archives import verdict_source
+from storage.archives import quoted, verdict_source
 from storage.commit_chain import Digest
 from storage.commits import Prepared, prepare_commit, publish_commit, withdraw_commit
 from storage.connect import connect, one_line_errors, one_writer
@@ -23,6 +23,7 @@ from storage.opening import Opened, open_checked, require_file
 from storage.seal import seal
 
 WAIT_S: Final = 10.0
+T = TypeVar("T")
 
 
 class History:
@@ -210,10 +211,19 @@ class History:
             self._connection.execute(sql, list(parameters))
             self._connection.unregister("incoming")
 
-    def verdict_source(self) -> str:
-        """Tell what queries select verdicts from: the table, with those moved to archives."""
+    def verdict_source(self, run_ids: Sequence[int] | None = None) -> str:
+        """Tell what to select verdicts (of some runs) from: the table, or it with archives."""
         with self._statement():
-            return verdict_source(self._connection, self.path)
+            return verdict_source(self._connection, self.path, run_ids)
+
+    def copy_out(self, sql: str, target: Path, options: str) -> int:
+        """Write the rows of a query to a file, as DuckDB's COPY `options` say; their number."""
+        return int(self.rows(f"COPY ({sql}) TO {quoted(target)} ({options})")[0][0])
+
+    def check(self, look: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        """Let a function of this package look at the open file."""
+        with self._statement():
+            return look(self._connection)
 
     def next_id(self, table: str) -> int:
         """Smallest integer above every id in `table`, whose id column is ``<table>_id``."""

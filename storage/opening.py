@@ -13,7 +13,7 @@ from typing import Final
 import duckdb
 
 from storage.archives import missing_archives
-from storage.commit_chain import Commit, chain_at, last_commit
+from storage.commit_chain import chain_at, last_commit
 from storage.connect import connect, one_line_errors
 from storage.errors import HistoryDamagedError, HistoryError, HistoryNotFoundError
 from storage.files import crc32, sidecar_path, write_ahead_logs
@@ -117,8 +117,7 @@ def _connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.Duck
 
 def _check(connection: duckdb.DuckDBPyConnection, path: Path, *, has_log: bool) -> list[str]:
     sidecar = read_sidecar(path)
-    commit = last_commit(connection)
-    notes = _compare(connection, path, sidecar, commit)
+    notes = compare_with_sidecar(connection, path)
     problems = [*wrong_counts(connection), *missing_archives(connection, path)]
     if problems:
         raise HistoryDamagedError(f"the history {path} is damaged: {problems[0]}; {RESTORE}")
@@ -134,13 +133,16 @@ def _check(connection: duckdb.DuckDBPyConnection, path: Path, *, has_log: bool) 
     return notes
 
 
-def _compare(
-    connection: duckdb.DuckDBPyConnection,
-    path: Path,
-    sidecar: Sidecar | None,
-    commit: Commit | None,
-) -> list[str]:
-    """Refuse a history that is behind its sidecar or not the one it belongs to."""
+def compare_with_sidecar(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
+    """Say in what a history goes beyond its sidecar.
+
+    Raises
+    ------
+    HistoryDamagedError
+        If it is behind its sidecar, or not the one that belongs to it.
+    """
+    sidecar = read_sidecar(path)
+    commit = last_commit(connection)
     name = sidecar_path(path).name
     sequence = 0 if commit is None else commit.sequence
     if sidecar is None:

@@ -1,6 +1,6 @@
 """Full verification: every byte read, every run compared with its checksum."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -55,27 +55,38 @@ def wrong_counts(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 def wrong_runs(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
     """Name the runs whose verdicts are not those that were written."""
-    names: dict[int, tuple[str, int, str]] = {
+    source = verdict_source(connection, path) if has_chain(connection) else "verdict"
+    return wrong_verdicts(connection, source, None)
+
+
+def wrong_verdicts(
+    connection: duckdb.DuckDBPyConnection, source: str, run_ids: Sequence[int] | None
+) -> list[str]:
+    """Name the runs (some or all) of which `source` has not exactly the verdicts written."""
+    expected: dict[int, tuple[str, int, str]] = {
         run_id: (f"{run_key} ({benchmark})", n_verdicts, checksum)
         for run_id, run_key, benchmark, n_verdicts, checksum in connection.execute(
             "SELECT run_id, run_key, name, n_verdicts, checksum"
-            " FROM run JOIN benchmark USING (benchmark_id) ORDER BY run_id"
+            " FROM run JOIN benchmark USING (benchmark_id)"
+            " WHERE ?::INTEGER[] IS NULL OR run_id IN (SELECT unnest(?::INTEGER[]))"
+            " ORDER BY run_id",
+            [run_ids, run_ids],
         ).fetchall()
     }
     wrong = []
-    left = set(names)
-    for run_id, n_verdicts, checksum in _checksums(connection, path):
+    left = set(expected)
+    for run_id, n_verdicts, checksum in _checksums(connection, source):
         left.discard(run_id)
-        if run_id not in names:
+        if run_id not in expected:
             wrong.append(f"{n_verdicts:,} verdicts belong to run {run_id}, which does not exist")
             continue
-        name, expected, written = names[run_id]
-        if n_verdicts != expected:
-            wrong.append(f"run {name} has {n_verdicts:,} of its {expected:,} verdicts")
+        name, n_written, written = expected[run_id]
+        if n_verdicts != n_written:
+            wrong.append(f"run {name} has {n_verdicts:,} of its {n_written:,} verdicts")
         elif checksum != written:
             wrong.append(f"run {name} has verdicts that do not fit its checksum")
     wrong += [
-        f"run {names[run_id][0]} has lost its {names[run_id][1]:,} verdicts"
+        f"run {expected[run_id][0]} has lost its {expected[run_id][1]:,} verdicts"
         for run_id in sorted(left)
     ]
     if len(wrong) > NAMED:
@@ -83,9 +94,10 @@ def wrong_runs(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
     return wrong
 
 
-def _checksums(connection: duckdb.DuckDBPyConnection, path: Path) -> Iterator[tuple[int, int, str]]:
+def _checksums(
+    connection: duckdb.DuckDBPyConnection, source: str
+) -> Iterator[tuple[int, int, str]]:
     """Run, number of verdicts and their checksum, for every run with verdicts."""
-    source = verdict_source(connection, path) if has_chain(connection) else "verdict"
     batches = connection.sql(
         f"SELECT run_id, question_id, trial, passed, reason FROM {source}"
         " ORDER BY run_id, question_id, trial"

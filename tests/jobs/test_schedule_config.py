@@ -18,7 +18,7 @@ def write(folder, text):
 def test_a_benchmark_inherits_from_defaults_and_those_from_the_schedule(folder):
     write(
         folder,
-        "[schedule]\nat = '03:30'\nzone = 'Europe/Paris'\nattempts = 7\nkeep_backups = 2\n"
+        "[schedule]\nat = '03:30'\nzone = 'Europe/Paris'\nattempts = 7\nlease = '1h'\n"
         "[defaults.schedule]\nattempts = 3\nfull_run_every = '7d'\n"
         "[benchmark.x.schedule]\nat = '04:00'\nenabled = false\n"
         "full_run_command = ['./go', '{benchmark}']\n",
@@ -29,7 +29,7 @@ def test_a_benchmark_inherits_from_defaults_and_those_from_the_schedule(folder):
     assert (x.full_run_every, x.full_run_command) == (timedelta(days=7), ("./go", "{benchmark}"))
     assert (other.at, other.enabled, other.full_run_command) == (time(3, 30), True, ())
     assert other.retry_after == timedelta(minutes=10)
-    assert settings.schedule.keep_backups == 2
+    assert settings.schedule.lease == timedelta(hours=1)
 
 
 def test_the_default_is_two_in_the_morning_utc(folder):
