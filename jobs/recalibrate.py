@@ -137,7 +137,7 @@ def recalibrate_night(
     *,
     owner: str,
     done: Collection[JobStatus],
-    run: NightFunction = run_night,
+    run: NightFunction | None = None,
 ) -> Recalibration:
     """Do one night of one benchmark and family under a lease, and contain its failure.
 
@@ -149,8 +149,8 @@ def recalibrate_night(
         Who holds the lease.
     done : collection of JobStatus
         Endings after which the night is left alone.
-    run : callable
-        By default `jobs.night.run_night`.
+    run : callable, optional
+        In place of `jobs.night.run_night`.
     """
     target = night.target
     key = JobKey(job=JOB, benchmark=target.benchmark, family=target.family)
@@ -159,7 +159,7 @@ def recalibrate_night(
         attempt = take_attempt(app, key, night.day, owner=owner, done=done)
         if attempt is None:
             return _left_alone(app, night, done)
-        result = run(app, night, attempt, owner=owner)
+        result = (run or run_night)(app, night, attempt, owner=owner)
     except (NotEnoughDataError, FitError) as error:
         return _without_result(app, night, key, attempt, owner, JobStatus.KEPT, str(error))
     except Exception as error:

@@ -31,7 +31,7 @@ from jobs.job_ledger import (
     take_attempt,
 )
 from storage.errors import HistoryError
-from storage.imported_files import imported_file_hashes
+from storage.file_hashes import imported_file_hashes
 from storage.job_runs import JobStatus
 
 log = logging.getLogger(__name__)
