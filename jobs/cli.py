@@ -23,6 +23,7 @@ from jobs.commands import (
     restore,
     retain,
     revisions,
+    schedule,
     status,
     subset,
 )
@@ -40,6 +41,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("check", check.run),
     ("replay", replay.run),
     ("report", report.run),
+    ("schedule", schedule.run),
     ("status", status.run),
     ("doctor", doctor.run),
     ("backup", backup.run),

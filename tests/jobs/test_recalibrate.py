@@ -225,10 +225,10 @@ def test_a_second_benchmark_is_done_though_the_first_fails(folder, monkeypatch):
     second = logs(seed=2, benchmark="zzz", n_questions=60, runs_per_day=1.5)
     start(folder, [*first, *second])
 
-    def fail_for_the_first(app, this, attempt):
+    def fail_for_the_first(app, this, attempt, *, owner):
         if this.target.benchmark == "aaa":
             raise RuntimeError("boom")
-        return run_night(app, this, attempt)
+        return run_night(app, this, attempt, owner=owner)
 
     run_night = recalibrate.run_night
     monkeypatch.setattr(recalibrate, "run_night", fail_for_the_first)
