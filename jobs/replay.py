@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jobs.app import App
+from jobs.parallel_backend import parallel_backend
 from jobs.randomness import generator
 from jobs.replay_data import ReplayData, data_of_file, data_of_history
 from jobs.replay_journal import Done, Journal, fingerprint, open_journal
@@ -145,7 +146,7 @@ def _compute(
                 journal.add(task.key, of_seed)
         progress.report(task, estimates, spent)
 
-    with journal or nullcontext():
+    with journal or nullcontext(), parallel_backend(app.settings.replay):
         try:
             return run_tasks(data, setup, done, n_jobs=n_jobs, begin=progress.begin, report=report)
         except KeyboardInterrupt:

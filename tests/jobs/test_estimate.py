@@ -325,6 +325,7 @@ def test_the_night_after_estimates_new_partial_runs(calibrated):
         (("last", "--subset", "bench-k40"), "the history has no subset 'bench-k40'; near it: "),
         (("last", "--method", "magic"), "unknown method 'magic'; known are "),
         (("last", "--method", "cache"), "method 'cache' does not estimate from a subset; choose"),
+        (("last", "--method", "rasch-cat"), "method 'rasch-cat' is offered by `recurring-eval rep"),
         (("last", "--benchmark", "other"), "other"),
         (("run-00",), "'run-00' fits "),
     ],
