@@ -20,6 +20,7 @@ from storage.benchmarks import benchmark_names
 from storage.history import History
 from storage.imported_files import ImportedFile, remember_file, remembered_files
 from storage.runs import RunWritten, list_runs, write_runs
+from storage.subsets import subset_benchmarks
 
 _STATUSES: Final = ("imported", "replaced", "extended", "already there")
 _SAME_RUN: Final = timedelta(hours=12)
@@ -80,6 +81,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     with app.open_history(read_only=True) as history:
         known = tuple(benchmark_names(history))
         files = remembered_files(history)
+        handed_out = subset_benchmarks(history)
     addressing = Addressing(
         known=known,
         settings=app.settings,
@@ -87,6 +89,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         purpose=options.purpose,
         subset_id=options.subset_id,
         create=options.create,
+        subset_benchmarks=handed_out,
     )
     found = read_sources(
         paths,
@@ -174,6 +177,11 @@ def _store(
             for part, part_notes in _parts(source, addressing, options):
                 notes += part_notes
                 n_verdicts += sum(len(log.outcome) for log in part)
+                strays = [log.run_key for log in part if log.benchmark not in banks]
+                if strays:
+                    raise InputError(
+                        f"run {strays[0]} names no benchmark; give it with --benchmark"
+                    )
                 for benchmark, bank in banks.items():
                     logs = [log for log in part if log.benchmark == benchmark]
                     if not logs:

@@ -17,7 +17,7 @@ def summary_of_night(
         _several_abilities(fitted),
     ]
     if window.stretched:
-        parts.append("window stretched back to the minimum of runs")
+        parts.append("window stretched back to hold more runs")
     if window.under_covered:
         n = len(window.under_covered)
         parts.append(f"{n} under-covered {'run' if n == 1 else 'runs'} kept out")

@@ -76,6 +76,8 @@ def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckD
             raise _one_line(error, path) from error
         else:
             connection.execute("SET TimeZone = 'UTC'")
+            # It would be drawn on stdout, in the midst of results.
+            connection.execute("SET enable_progress_bar = false")
             return connection
 
 
