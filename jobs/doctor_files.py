@@ -12,7 +12,8 @@ from storage.backups import backup_problem, list_backups
 from storage.files import PARTIAL, write_ahead_logs
 
 BACKUP_AGE: Final = timedelta(hours=48)
-LEAST_FREE: Final = 50 << 20
+LEAST_FREE: Final = 1 << 20
+LITTLE_FREE: Final = 50 << 20
 ROOM_FOR_COPIES: Final = 3
 
 
@@ -57,7 +58,7 @@ def check_disk(app: App) -> Finding:
     detail = f"{free / 1e9:.1f} GB free beside a history of {size / 1e6:.1f} MB"
     if free < LEAST_FREE:
         return Finding(name="disk", status=FAULT, detail=detail, advice="free some space now")
-    if free < ROOM_FOR_COPIES * size:
+    if free < max(ROOM_FOR_COPIES * size, LITTLE_FREE):
         return Finding(
             name="disk",
             status=WARNING,

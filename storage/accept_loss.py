@@ -11,11 +11,11 @@ from storage.backups import STAMP
 from storage.commit_chain import Digest, chain_at, last_commit
 from storage.commits import prepare_commit, publish_commit
 from storage.connect import connect, one_line_errors
-from storage.errors import HistoryDamagedError, HistoryError
+from storage.errors import RESTORE, HistoryDamagedError, HistoryError
 from storage.files import write_ahead_logs
 from storage.migrate import check_schema, shipped_migrations
 from storage.open_files import note_written, register, release
-from storage.opening import RESTORE, describe_lost
+from storage.opening import describe_lost
 from storage.seal import seal
 from storage.sidecar import read_sidecar
 from storage.times import from_store, to_utc
@@ -138,7 +138,7 @@ def _set_aside_unreadable_log(path: Path, now: datetime) -> list[Path]:
         connect(path, read_only=True, wait_seconds=2.0).close()
     except HistoryDamagedError as error:
         if "wal" not in str(error).lower():
-            raise HistoryDamagedError(f"{error}; {RESTORE}") from error
+            raise
     else:
         return []
     stamp = to_utc(now, "`now`").strftime(STAMP)

@@ -11,7 +11,7 @@ from typing import Final
 
 import duckdb
 
-from storage.errors import HistoryDamagedError, HistoryError, HistoryLockedError
+from storage.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryLockedError
 
 FIRST_WAIT_S: Final = 0.05
 LONGEST_WAIT_S: Final = 1.0
@@ -76,6 +76,8 @@ def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckD
             raise _one_line(error, path) from error
         else:
             connection.execute("SET TimeZone = 'UTC'")
+            # It would be drawn on stdout, in the midst of results.
+            connection.execute("SET enable_progress_bar = false")
             return connection
 
 
@@ -130,5 +132,5 @@ def _one_line(error: duckdb.Error, path: Path) -> HistoryError:
         if told in first_line:
             return HistoryError(f"the history {path} cannot be used: {first_line}; {advice}")
     if any(told in first_line for told in DAMAGED):
-        return HistoryDamagedError(f"the history {path} is damaged: {first_line}")
+        return HistoryDamagedError(f"the history {path} is damaged: {first_line}; {RESTORE}")
     return HistoryError(f"the history {path} cannot be used: {first_line}")

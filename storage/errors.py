@@ -1,6 +1,11 @@
 """Errors of the history file; the message is what the user reads."""
 
+from typing import Final
+
 from recurring_eval.errors import RecurringEvalError
+
+RESTORE: Final = "restore a backup with `recurring-eval restore BACKUP`"
+"""What to do about damage."""
 
 
 class HistoryError(RecurringEvalError):

@@ -15,7 +15,7 @@ import duckdb
 from storage.archives import missing_archives
 from storage.commit_chain import chain_at, last_commit
 from storage.connect import connect, one_line_errors
-from storage.errors import HistoryDamagedError, HistoryError, HistoryNotFoundError
+from storage.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryNotFoundError
 from storage.files import crc32, sidecar_path, write_ahead_logs
 from storage.migrate import check_schema, shipped_migrations
 from storage.open_files import descriptor_of
@@ -25,7 +25,6 @@ from storage.verify import find_damage, wrong_counts
 ALWAYS_READ: Final = 64 << 20
 """Files up to this size are read at every opening; larger ones when they look changed."""
 
-RESTORE: Final = "restore a backup with `recurring-eval restore BACKUP`"
 ACCEPT: Final = 'or give up what is missing with `recurring-eval doctor --accept-loss "WHY"`'
 
 
@@ -66,7 +65,7 @@ def require_file(path: Path) -> None:
     if sidecar_path(path).is_file():
         raise HistoryDamagedError(
             f"the history {path} {what}, but its sidecar {sidecar_path(path).name} is there; "
-            f"{RESTORE}"
+            f"{RESTORE}, or move that away and start anew with `recurring-eval init`"
         )
     raise HistoryNotFoundError(f"the history {path} {what}; create one with `recurring-eval init`")
 
@@ -109,9 +108,10 @@ def _connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.Duck
     except HistoryDamagedError as error:
         logs = write_ahead_logs(path)
         about_log = logs and "wal" in str(error).lower()
-        what = f"; its write-ahead log {logs[0].name} cannot be read" if about_log else ""
+        if not about_log:
+            raise
         raise HistoryDamagedError(
-            f"{error}{what}; {RESTORE}{', ' + ACCEPT if about_log else ''}"
+            f"{error}, {ACCEPT}; its write-ahead log {logs[0].name} cannot be read"
         ) from error
 
 

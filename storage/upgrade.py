@@ -7,10 +7,10 @@ from pathlib import Path
 from storage.backups import Backup, write_backup
 from storage.commit_chain import has_chain
 from storage.connect import connect, one_line_errors
-from storage.errors import HistoryDamagedError
+from storage.errors import RESTORE, HistoryDamagedError
 from storage.migrate import apply_migrations, check_schema, schema_version, shipped_migrations
 from storage.open_files import descriptor_of, note_written, register, release
-from storage.opening import RESTORE, compare_with_sidecar, current_sidecar, require_file
+from storage.opening import compare_with_sidecar, current_sidecar, require_file
 from storage.seal import seal
 from storage.sidecar import read_sidecar, write_sidecar
 from storage.verify import find_damage

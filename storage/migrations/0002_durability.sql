@@ -42,3 +42,13 @@ CREATE TABLE archived_run (
     run_id INTEGER NOT NULL,
     archive_id INTEGER NOT NULL
 );
+
+-- Large files, so that importing one again need not read it. The fingerprint covers the
+-- bytes and the options they were read with.
+CREATE TABLE imported_file (
+    fingerprint VARCHAR NOT NULL,
+    file_hash VARCHAR NOT NULL,
+    n_runs INTEGER NOT NULL,
+    n_verdicts BIGINT NOT NULL,
+    imported_at TIMESTAMPTZ NOT NULL
+);

@@ -57,9 +57,9 @@ class LargeTable:
     rows_of_parts: tuple[int, ...]
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.file.n_rows
+    def n_runs(self) -> int:
+        """Number of runs."""
+        return sum(len(runs) for runs in self.parts)
 
     def read_parts(self, options: ReadOptions, *, harness: str) -> Iterator[LogFile]:
         """Read the runs, some at a time; every run is in one part, whole.
@@ -72,7 +72,7 @@ class LargeTable:
         for table in self._tables():
             columns = self._columns(table)
             runs, notes = build_run_logs(table, columns, options, harness=harness, facts=self.facts)
-            yield LogFile(runs=runs, notes=tuple(notes))
+            yield LogFile(runs=runs, notes=(*self.notes, *notes))
 
     def _columns(self, table: RawTable) -> dict[str, Column]:
         return {meaning: table.columns[name] for meaning, name in self.chosen.items()}
@@ -96,8 +96,8 @@ class LargeTable:
             yield self.file.table(rows, numbers)
 
 
-def open_large(path: Path, *, large_rows: int = LARGE_ROWS) -> LargeTable | None:
-    """Survey a Parquet file in constant memory; None if it is small enough to be read at once.
+def open_large(path: Path) -> LargeTable:
+    """Survey a Parquet file in constant memory.
 
     Raises
     ------
@@ -105,8 +105,6 @@ def open_large(path: Path, *, large_rows: int = LARGE_ROWS) -> LargeTable | None
         If the file is damaged, or lacks a column or an id.
     """
     file = ParquetTable.open(path)
-    if file.n_rows <= large_rows:
-        return None
     chosen, notes = choose_names(file.written, file.headers, lambda name: _is_filled(file, name))
     survey = _Survey(chosen)
     surveyed = sorted({chosen[meaning] for meaning in _SURVEYED if meaning in chosen})

@@ -116,6 +116,14 @@ def read_parquet(path: Path) -> RawTable:
     return ParquetTable.open(path).read()
 
 
+def row_count(path: Path) -> int:
+    """Rows of a Parquet file; 0 if it cannot be read."""
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, ValueError):
+        return 0
+
+
 @contextlib.contextmanager
 def _readable() -> Iterator[None]:
     try:
