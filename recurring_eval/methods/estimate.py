@@ -114,7 +114,7 @@ def estimate_score(
             n=int(evidence.population.sum()),
         )
         if extrapolating:
-            # Replayed runs say little about a run unlike them all: never trust them below the model.
+            # Replayed runs say little about a run unlike them all.
             half = half.at_least(float(variance.model_sd[0]), level=level)
     rerun = rerun_half_width(
         half.value,
