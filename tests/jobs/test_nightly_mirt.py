@@ -38,7 +38,7 @@ def test_enough_runs_store_both_models_on_the_same_runs(long_project):
     command(long_project, "recalibrate", "--as-of", str(day))
     with reading(long_project) as history:
         record = latest_calibration(history, BENCHMARK, "main")
-        runs = [r for r in list_runs(history, BENCHMARK) if r.run_id in record.model.run_ids]
+        runs = [r for r in list_runs(history, BENCHMARK) if r.run_key in record.model.run_ids]
         matrix = load_matrix(history, runs, record.model.question_ids)
     model = record.mirt
     assert record.n_runs >= 80
