@@ -8,6 +8,7 @@ import duckdb
 
 from storage.commit_chain import Digest, append_commit
 from storage.files import PARTIAL, sidecar_path
+from storage.open_files import note_written
 from storage.sidecar import Sidecar, prepare_sidecar, publish_sidecar, read_sidecar
 
 
@@ -31,9 +32,9 @@ def prepare_commit(
     HistoryError
         If the sidecar cannot be written.
     """
-    commit, summary = append_commit(connection, digest.hexdigest(), at_least=at_least)
+    appended, summary = append_commit(connection, digest.hexdigest(), at_least=at_least)
     former = read_sidecar(path) or Sidecar(sequence=0, chain="")
-    following = former.after(commit.sequence, commit.chain, summary)
+    following = former.after(appended.sequence, appended.chain, summary)
     return Prepared(partial=prepare_sidecar(path, following))
 
 
@@ -51,3 +52,18 @@ def withdraw_commit(path: Path) -> None:
     partial = sidecar_path(path).with_name(sidecar_path(path).name + PARTIAL)
     with contextlib.suppress(OSError):
         partial.unlink(missing_ok=True)
+
+
+def commit(connection: duckdb.DuckDBPyConnection, path: Path, digest: Digest) -> None:
+    """End a transaction, with the sidecar that what it wrote asks for."""
+    prepared: Prepared | None = None
+    try:
+        if not digest.is_empty:
+            note_written(path)
+            prepared = prepare_commit(connection, path, digest)
+        connection.execute("COMMIT")
+    except BaseException:
+        withdraw_commit(path)
+        raise
+    if prepared is not None:
+        publish_commit(path, prepared)

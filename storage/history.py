@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from storage.archives import quoted, verdict_source
 from storage.commit_chain import Digest
-from storage.commits import Prepared, prepare_commit, publish_commit, withdraw_commit
-from storage.connect import connect, one_line_errors, one_writer
+from storage.commits import commit
+from storage.connect import one_line_errors, one_writer
 from storage.create import create_file
 from storage.errors import HistoryError
 from storage.open_files import note_written, register, release
-from storage.opening import Opened, open_checked, require_file
+from storage.opening import open_again, open_checked, require_file
 from storage.seal import seal
 
 WAIT_S: Final = 10.0
@@ -99,10 +99,8 @@ class History:
         HistoryError
             If the file cannot be used, or is open in this process in the other mode.
         """
-        path = Path(path)
-        require_file(path)
-        # What this process holds already was checked, and may be changing.
-        open_file = open_checked if register(path) else _open_again
+        path = require_file(Path(path))
+        open_file = open_checked if register(path) else open_again
         try:
             opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
         except BaseException:
@@ -235,18 +233,8 @@ class History:
             raise HistoryError(
                 f"a statement failed in a transaction on {self.path}; nothing of it was stored"
             )
-        prepared: Prepared | None = None
-        try:
-            with self._statement():
-                if not self._digest.is_empty:
-                    note_written(self.path)
-                    prepared = prepare_commit(self._connection, self.path, self._digest)
-                self._connection.execute("COMMIT")
-        except BaseException:
-            withdraw_commit(self.path)
-            raise
-        if prepared is not None:
-            publish_commit(self.path, prepared)
+        with self._statement():
+            commit(self._connection, self.path, self._digest)
 
     @contextlib.contextmanager
     def _statement(self) -> Iterator[None]:
@@ -260,7 +248,3 @@ class History:
     def _require_transaction(self) -> None:
         if not self._in_transaction:
             raise HistoryError("writing needs an open `history.transaction()`")
-
-
-def _open_again(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
-    return Opened(connection=connect(path, read_only=read_only, wait_seconds=wait_seconds))

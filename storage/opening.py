@@ -46,8 +46,8 @@ class Opened:
     unclean: bool = False
 
 
-def require_file(path: Path) -> None:
-    """Refuse a path without a history.
+def require_file(path: Path) -> Path:
+    """Hand the path of a history back, and refuse one without.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def require_file(path: Path) -> None:
     """
     try:
         if path.is_file() and path.stat().st_size:
-            return
+            return path
     except OSError as error:
         raise HistoryError(f"the history {path} cannot be read: {error.strerror}") from error
     what = "is empty" if path.is_file() else "does not exist"
@@ -86,6 +86,11 @@ def open_checked(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
         connection = connect(path, read_only=False, wait_seconds=wait_seconds)
         return replace(opened, connection=connection, unclean=True)
     return _open(path, read_only=read_only, wait_seconds=wait_seconds)
+
+
+def open_again(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
+    """Open a file that this process holds already: it was checked, and may be changing."""
+    return Opened(connection=connect(path, read_only=read_only, wait_seconds=wait_seconds))
 
 
 def _open(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
