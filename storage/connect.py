@@ -20,6 +20,8 @@ HOLDER: Final = re.compile(r"PID (\d+)")
 
 # Never fetch an extension over the network; every handle in a process needs the same settings.
 SETTINGS: Final = {
+    # What does not fit goes to a temporary file beside the history.
+    "memory_limit": "400MB",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }

@@ -194,7 +194,12 @@ class History:
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append `rows` to `table`, columns matched by name, inside a transaction."""
-        self.execute_with(rows, f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+        sql = f"INSERT INTO {table} BY NAME SELECT * FROM incoming"
+        self._require_transaction()
+        self._digest.add(sql, (), rows)
+        # DuckDB keeps what was registered until the transaction ends: a stream is empty then.
+        batches = iter(rows.to_batches())
+        self._run_with(pa.RecordBatchReader.from_batches(rows.schema, batches), sql, ())
 
     def insert_row(self, table: str, **values: object) -> None:
         """Append one row, NULL where no value is given, inside a transaction."""
@@ -206,10 +211,7 @@ class History:
         """Run a writing statement that may read the Arrow table as `incoming`."""
         self._require_transaction()
         self._digest.add(sql, parameters, incoming)
-        with self._statement():
-            self._connection.register("incoming", incoming)
-            self._connection.execute(sql, list(parameters))
-            self._connection.unregister("incoming")
+        self._run_with(incoming, sql, parameters)
 
     def verdict_source(self, run_ids: Sequence[int] | None = None) -> str:
         """Tell what to select verdicts (of some runs) from: the table, or it with archives."""
@@ -228,6 +230,14 @@ class History:
     def next_id(self, table: str) -> int:
         """Smallest integer above every id in `table`, whose id column is ``<table>_id``."""
         return int(self.rows(f"SELECT coalesce(max({table}_id), 0) + 1 FROM {table}")[0][0])
+
+    def _run_with(
+        self, incoming: pa.Table | pa.RecordBatchReader, sql: str, parameters: Sequence[object]
+    ) -> None:
+        with self._statement():
+            self._connection.register("incoming", incoming)
+            self._connection.execute(sql, list(parameters))
+            self._connection.unregister("incoming")
 
     def _commit(self) -> None:
         # After a failed statement DuckDB reports success for COMMIT and stores nothing.
