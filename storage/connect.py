@@ -13,8 +13,9 @@ import duckdb
 
 from storage.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryLockedError
 
-FIRST_WAIT_S: Final = 0.05
-LONGEST_WAIT_S: Final = 1.0
+FIRST_WAIT_S: Final = 0.02
+LONGEST_WAIT_S: Final = 0.1
+"""Nobody who waits looks much more seldom than the others: that would starve him."""
 LOCKED: Final = "Could not set lock on file"
 HOLDER: Final = re.compile(r"PID (\d+)")
 

@@ -5,7 +5,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 import duckdb
@@ -14,15 +13,15 @@ import pyarrow as pa
 
 from storage.archives import quoted, verdict_source
 from storage.commit_chain import Digest
-from storage.commits import Prepared, prepare_commit, publish_commit, withdraw_commit
-from storage.connect import connect, one_line_errors, one_writer
+from storage.commits import commit
+from storage.connect import one_line_errors, one_writer
 from storage.create import create_file
 from storage.errors import HistoryError
 from storage.open_files import note_written, register, release
-from storage.opening import Opened, open_checked, require_file
+from storage.opening import open_again, open_checked, require_file
 from storage.seal import seal
 
-WAIT_S: Final = 10.0
+WAIT_S: Final = 30.0
 T = TypeVar("T")
 
 
@@ -102,7 +101,7 @@ class History:
         path = Path(path)
         require_file(path)
         # What this process holds already was checked, and may be changing.
-        open_file = open_checked if register(path) else _open_again
+        open_file = open_checked if register(path) else open_again
         try:
             opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
         except BaseException:
@@ -121,12 +120,7 @@ class History:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -245,18 +239,12 @@ class History:
             raise HistoryError(
                 f"a statement failed in a transaction on {self.path}; nothing of it was stored"
             )
-        prepared: Prepared | None = None
-        try:
-            with self._statement():
-                if not self._digest.is_empty:
-                    note_written(self.path)
-                    prepared = prepare_commit(self._connection, self.path, self._digest)
+        with self._statement():
+            if self._digest.is_empty:
                 self._connection.execute("COMMIT")
-        except BaseException:
-            withdraw_commit(self.path)
-            raise
-        if prepared is not None:
-            publish_commit(self.path, prepared)
+            else:
+                note_written(self.path)
+                commit(self._connection, self.path, self._digest)
 
     @contextlib.contextmanager
     def _statement(self) -> Iterator[None]:
@@ -270,7 +258,3 @@ class History:
     def _require_transaction(self) -> None:
         if not self._in_transaction:
             raise HistoryError("writing needs an open `history.transaction()`")
-
-
-def _open_again(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
-    return Opened(connection=connect(path, read_only=read_only, wait_seconds=wait_seconds))
