@@ -11,7 +11,7 @@ from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
 from jobs.import_notes import selection_notes
 from jobs.import_report import KNOWN, REFUSED, SKIPPED, FileReport, ImportReport
-from jobs.import_sources import Source, read_sources
+from jobs.import_sources import Source, all_questions, read_sources
 from jobs.import_targets import Addressing, prepare_bank, questions_by_benchmark
 from jobs.part_notes import merged_notes
 from recurring_eval.errors import InputError
@@ -20,6 +20,7 @@ from storage.benchmarks import benchmark_names
 from storage.history import History
 from storage.imported_files import ImportedFile, remember_file, remembered_files
 from storage.runs import RunWritten, list_runs, write_runs
+from storage.subsets import subset_benchmarks
 
 _STATUSES: Final = ("imported", "replaced", "extended", "already there")
 _SAME_RUN: Final = timedelta(hours=12)
@@ -80,6 +81,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     with app.open_history(read_only=True) as history:
         known = tuple(benchmark_names(history))
         files = remembered_files(history)
+        handed_out = subset_benchmarks(history)
     addressing = Addressing(
         known=known,
         settings=app.settings,
@@ -87,6 +89,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         purpose=options.purpose,
         subset_id=options.subset_id,
         create=options.create,
+        subset_benchmarks=handed_out,
     )
     found = read_sources(
         paths,
@@ -97,7 +100,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     sources = [_addressed(source, addressing) for source in found]
     if all(source.refusal or source.known for source in sources):
         return _report([(_not_imported(source), []) for source in sources], options)
-    questions = _all_questions(sources)
+    questions = all_questions(sources)
     with app.open_history() as history:
         results = [
             _store(app, history, source, addressing, questions, options) for source in sources
@@ -122,14 +125,6 @@ def _addressed(source: Source, addressing: Addressing) -> Source:
         return replace(source, logs=logs, questions=questions_by_benchmark(logs))
     except InputError as error:
         return replace(source, logs=(), large=None, refusal=str(error))
-
-
-def _all_questions(sources: Sequence[Source]) -> dict[str, frozenset[str]]:
-    questions: dict[str, frozenset[str]] = {}
-    for source in sources:
-        for benchmark, ids in source.questions.items():
-            questions[benchmark] = questions.get(benchmark, frozenset()) | ids
-    return questions
 
 
 def _parts(
@@ -174,6 +169,11 @@ def _store(
             for part, part_notes in _parts(source, addressing, options):
                 notes += part_notes
                 n_verdicts += sum(len(log.outcome) for log in part)
+                strays = [log.run_key for log in part if log.benchmark not in banks]
+                if strays:
+                    raise InputError(
+                        f"run {strays[0]} names no benchmark; give it with --benchmark"
+                    )
                 for benchmark, bank in banks.items():
                     logs = [log for log in part if log.benchmark == benchmark]
                     if not logs:

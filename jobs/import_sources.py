@@ -68,22 +68,32 @@ def read_sources(
         If there is no such harness.
     """
     harness_for(harness, Path())
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths:
         found = list(_files_in(path)) if path.is_dir() else [path]
         expected = [file for file in found if file == path or is_expected(harness, file)]
         if not expected:
             yield Source(path=path, refusal="has no CSV, JSON lines or Parquet file in it")
         for file in found:
-            if file.resolve() in seen:
+            real = os.path.realpath(file)  # unlike Path.resolve, lets links in a circle pass
+            if real in seen:
                 continue
-            seen.add(file.resolve())
+            seen.add(real)
             if file in expected:
                 yield _read(file, harness, options, remembered)
             else:
                 yield Source(
                     path=file, refusal="not a CSV, JSON lines or Parquet file", is_skipped=True
                 )
+
+
+def all_questions(sources: Sequence[Source]) -> dict[str, frozenset[str]]:
+    """Questions of all addressed files, by benchmark."""
+    questions: dict[str, frozenset[str]] = {}
+    for source in sources:
+        for benchmark, ids in source.questions.items():
+            questions[benchmark] = questions.get(benchmark, frozenset()) | ids
+    return questions
 
 
 def _files_in(folder: Path) -> Iterator[Path]:

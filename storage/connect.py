@@ -13,13 +13,16 @@ import duckdb
 
 from storage.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryLockedError
 
-FIRST_WAIT_S: Final = 0.05
-LONGEST_WAIT_S: Final = 1.0
+FIRST_WAIT_S: Final = 0.02
+LONGEST_WAIT_S: Final = 0.1
+"""Nobody who waits looks much more seldom than the others: that would starve him."""
 LOCKED: Final = "Could not set lock on file"
 HOLDER: Final = re.compile(r"PID (\d+)")
 
 # Never fetch an extension over the network; every handle in a process needs the same settings.
 SETTINGS: Final = {
+    # What does not fit goes to a temporary file beside the history.
+    "memory_limit": "400MB",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }

@@ -88,6 +88,11 @@ def open_checked(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
     return _open(path, read_only=read_only, wait_seconds=wait_seconds)
 
 
+def open_again(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
+    """Connect to a history that this process has open."""
+    return Opened(connection=connect(path, read_only=read_only, wait_seconds=wait_seconds))
+
+
 def _open(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
     connection = _connect(path, read_only=read_only, wait_seconds=wait_seconds)
     try:

@@ -127,8 +127,8 @@ def choose_names(
 
 def has_content(column: Column) -> bool:
     """Whether any cell holds anything."""
-    if len(column.values) > 1:
-        return True
+    if len(column.values) > 1 or column.is_temporal:
+        return len(column.values) > 0
     return any(value is not None and str(value).strip() for value in column.scalars())
 
 
