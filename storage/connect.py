@@ -47,8 +47,12 @@ _LOCKS: dict[str, threading.Lock] = {}
 _LOCKS_GUARD: Final = threading.Lock()
 
 
-def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
+def connect(
+    path: Path, *, read_only: bool, wait_seconds: float, told_wait: float | None = None
+) -> duckdb.DuckDBPyConnection:
     """Connect with the session in UTC, waiting up to `wait_seconds` for another process.
+
+    `told_wait` is the time that the error speaks of, if some of it is over already.
 
     Raises
     ------
@@ -67,7 +71,8 @@ def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckD
                 raise _one_line(error, path) from error
             left = deadline - time.monotonic()
             if left <= 0:
-                raise _locked(error, path, wait_seconds) from error
+                waited = wait_seconds if told_wait is None else told_wait
+                raise _locked(error, path, waited) from error
             time.sleep(min(pause, left))
             pause = min(2 * pause, LONGEST_WAIT_S)
         except duckdb.ConnectionException as error:
