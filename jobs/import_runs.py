@@ -10,7 +10,7 @@ from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
 from jobs.import_notes import selection_notes
 from jobs.import_report import KNOWN, REFUSED, SKIPPED, FileReport, ImportReport
-from jobs.import_sources import Source, read_sources
+from jobs.import_sources import Source, all_questions, read_sources
 from jobs.import_targets import Addressing, prepare_bank, questions_by_benchmark
 from jobs.part_notes import merged_notes
 from jobs.stored_starts import with_stored_starts
@@ -99,7 +99,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     sources = [_addressed(source, addressing) for source in found]
     if all(source.refusal or source.known for source in sources):
         return _report([(_not_imported(source), []) for source in sources], options)
-    questions = _all_questions(sources)
+    questions = all_questions(sources)
     with app.open_history() as history:
         results = [
             _store(app, history, source, addressing, questions, options) for source in sources
@@ -124,14 +124,6 @@ def _addressed(source: Source, addressing: Addressing) -> Source:
         return replace(source, logs=logs, questions=questions_by_benchmark(logs))
     except InputError as error:
         return replace(source, logs=(), large=None, refusal=str(error))
-
-
-def _all_questions(sources: Sequence[Source]) -> dict[str, frozenset[str]]:
-    questions: dict[str, frozenset[str]] = {}
-    for source in sources:
-        for benchmark, ids in source.questions.items():
-            questions[benchmark] = questions.get(benchmark, frozenset()) | ids
-    return questions
 
 
 def _parts(

@@ -87,6 +87,15 @@ def read_sources(
                 )
 
 
+def all_questions(sources: Sequence[Source]) -> dict[str, frozenset[str]]:
+    """Questions of all addressed files, by benchmark."""
+    questions: dict[str, frozenset[str]] = {}
+    for source in sources:
+        for benchmark, ids in source.questions.items():
+            questions[benchmark] = questions.get(benchmark, frozenset()) | ids
+    return questions
+
+
 def _files_in(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -9,7 +9,7 @@ import duckdb
 
 from storage.backups import STAMP
 from storage.commit_chain import Digest, chain_at, last_commit
-from storage.commits import prepare_commit, publish_commit
+from storage.commits import commit as commit_with_sidecar
 from storage.connect import connect, one_line_errors
 from storage.errors import RESTORE, HistoryDamagedError, HistoryError
 from storage.files import write_ahead_logs
@@ -101,9 +101,7 @@ def record_loss(
             digest.add("accepted_loss", values)
             connection.execute("BEGIN")
             connection.execute("INSERT INTO accepted_loss VALUES (?, ?, ?, ?, ?)", values)
-            prepared = prepare_commit(connection, path, digest, at_least=expected + 1)
-            connection.execute("COMMIT")
-            publish_commit(path, prepared)
+            commit_with_sidecar(connection, path, digest, at_least=expected + 1)
             note_written(path)
         seal(connection, path)
         return loss

@@ -13,13 +13,16 @@ import duckdb
 
 from storage.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryLockedError
 
-FIRST_WAIT_S: Final = 0.05
-LONGEST_WAIT_S: Final = 1.0
+FIRST_WAIT_S: Final = 0.02
+LONGEST_WAIT_S: Final = 0.1
+"""Nobody who waits looks much more seldom than the others: that would starve him."""
 LOCKED: Final = "Could not set lock on file"
 HOLDER: Final = re.compile(r"PID (\d+)")
 
 # Never fetch an extension over the network; every handle in a process needs the same settings.
 SETTINGS: Final = {
+    # What does not fit goes to a temporary file beside the history.
+    "memory_limit": "400MB",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
@@ -44,8 +47,12 @@ _LOCKS: dict[str, threading.Lock] = {}
 _LOCKS_GUARD: Final = threading.Lock()
 
 
-def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
+def connect(
+    path: Path, *, read_only: bool, wait_seconds: float, told_wait: float | None = None
+) -> duckdb.DuckDBPyConnection:
     """Connect with the session in UTC, waiting up to `wait_seconds` for another process.
+
+    `told_wait` is the time that the error speaks of, if some of it is over already.
 
     Raises
     ------
@@ -64,7 +71,8 @@ def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckD
                 raise _one_line(error, path) from error
             left = deadline - time.monotonic()
             if left <= 0:
-                raise _locked(error, path, wait_seconds) from error
+                waited = wait_seconds if told_wait is None else told_wait
+                raise _locked(error, path, waited) from error
             time.sleep(min(pause, left))
             pause = min(2 * pause, LONGEST_WAIT_S)
         except duckdb.ConnectionException as error:

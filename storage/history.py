@@ -5,7 +5,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 import duckdb
@@ -22,7 +21,7 @@ from storage.open_files import note_written, register, release
 from storage.opening import open_again, open_checked, require_file
 from storage.seal import seal
 
-WAIT_S: Final = 10.0
+WAIT_S: Final = 30.0
 T = TypeVar("T")
 
 
@@ -99,7 +98,9 @@ class History:
         HistoryError
             If the file cannot be used, or is open in this process in the other mode.
         """
-        path = require_file(Path(path))
+        path = Path(path)
+        require_file(path)
+        # What this process holds already was checked, and may be changing.
         open_file = open_checked if register(path) else open_again
         try:
             opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
@@ -119,12 +120,7 @@ class History:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -192,7 +188,12 @@ class History:
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append `rows` to `table`, columns matched by name, inside a transaction."""
-        self.execute_with(rows, f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+        sql = f"INSERT INTO {table} BY NAME SELECT * FROM incoming"
+        self._require_transaction()
+        self._digest.add(sql, (), rows)
+        # DuckDB keeps what was registered until the transaction ends: a stream is empty then.
+        batches = iter(rows.to_batches())
+        self._run_with(pa.RecordBatchReader.from_batches(rows.schema, batches), sql, ())
 
     def insert_row(self, table: str, **values: object) -> None:
         """Append one row, NULL where no value is given, inside a transaction."""
@@ -204,10 +205,7 @@ class History:
         """Run a writing statement that may read the Arrow table as `incoming`."""
         self._require_transaction()
         self._digest.add(sql, parameters, incoming)
-        with self._statement():
-            self._connection.register("incoming", incoming)
-            self._connection.execute(sql, list(parameters))
-            self._connection.unregister("incoming")
+        self._run_with(incoming, sql, parameters)
 
     def verdict_source(self, run_ids: Sequence[int] | None = None) -> str:
         """Tell what to select verdicts (of some runs) from: the table, or it with archives."""
@@ -227,6 +225,14 @@ class History:
         """Smallest integer above every id in `table`, whose id column is ``<table>_id``."""
         return int(self.rows(f"SELECT coalesce(max({table}_id), 0) + 1 FROM {table}")[0][0])
 
+    def _run_with(
+        self, incoming: pa.Table | pa.RecordBatchReader, sql: str, parameters: Sequence[object]
+    ) -> None:
+        with self._statement():
+            self._connection.register("incoming", incoming)
+            self._connection.execute(sql, list(parameters))
+            self._connection.unregister("incoming")
+
     def _commit(self) -> None:
         # After a failed statement DuckDB reports success for COMMIT and stores nothing.
         if self._failed:
@@ -234,7 +240,11 @@ class History:
                 f"a statement failed in a transaction on {self.path}; nothing of it was stored"
             )
         with self._statement():
-            commit(self._connection, self.path, self._digest)
+            if self._digest.is_empty:
+                self._connection.execute("COMMIT")
+            else:
+                note_written(self.path)
+                commit(self._connection, self.path, self._digest)
 
     @contextlib.contextmanager
     def _statement(self) -> Iterator[None]:

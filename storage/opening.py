@@ -17,6 +17,7 @@ from storage.commit_chain import chain_at, last_commit
 from storage.connect import connect, one_line_errors
 from storage.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryNotFoundError
 from storage.files import crc32, sidecar_path, write_ahead_logs
+from storage.gate import passing_gate
 from storage.migrate import check_schema, shipped_migrations
 from storage.open_files import descriptor_of
 from storage.sidecar import FileBytes, Sidecar, read_sidecar, write_sidecar
@@ -46,8 +47,8 @@ class Opened:
     unclean: bool = False
 
 
-def require_file(path: Path) -> Path:
-    """Hand the path of a history back, and refuse one without.
+def require_file(path: Path) -> None:
+    """Refuse a path without a history.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def require_file(path: Path) -> Path:
     """
     try:
         if path.is_file() and path.stat().st_size:
-            return path
+            return
     except OSError as error:
         raise HistoryError(f"the history {path} cannot be read: {error.strerror}") from error
     what = "is empty" if path.is_file() else "does not exist"
@@ -83,13 +84,13 @@ def open_checked(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
         # Opened for writing, DuckDB would drop what it cannot read of a cut log.
         opened = _open(path, read_only=True, wait_seconds=wait_seconds)
         opened.connection.close()
-        connection = connect(path, read_only=False, wait_seconds=wait_seconds)
+        connection = _connect(path, read_only=False, wait_seconds=wait_seconds)
         return replace(opened, connection=connection, unclean=True)
     return _open(path, read_only=read_only, wait_seconds=wait_seconds)
 
 
 def open_again(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
-    """Open a file that this process holds already: it was checked, and may be changing."""
+    """Connect to a history that this process has open."""
     return Opened(connection=connect(path, read_only=read_only, wait_seconds=wait_seconds))
 
 
@@ -109,7 +110,8 @@ def _open(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
 
 def _connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
     try:
-        return connect(path, read_only=read_only, wait_seconds=wait_seconds)
+        with passing_gate(path, wait_seconds=wait_seconds) as left:
+            return connect(path, read_only=read_only, wait_seconds=left, told_wait=wait_seconds)
     except HistoryDamagedError as error:
         logs = write_ahead_logs(path)
         about_log = logs and "wal" in str(error).lower()

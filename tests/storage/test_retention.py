@@ -136,7 +136,7 @@ def test_run_imported_again_comes_back(path: Path) -> None:
 def test_crash_leaves_each_verdict_in_one_place(
     path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    target = {"publish": "storage.retention.publish", "commit": "storage.commits.prepare_commit"}
+    target = {"publish": "storage.retention.publish", "commit": "storage.history.commit"}
     with History.open(path) as history:
         before = everything(history)
 

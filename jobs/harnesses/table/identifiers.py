@@ -32,6 +32,21 @@ class Keys:
     names: list[str]
 
 
+class SharedNames:
+    """Names of the questions of runs: most runs have the same, so they share one tuple."""
+
+    def __init__(self, questions: Keys) -> None:
+        self._names = np.array(questions.names, dtype=object)
+        self._known: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+    def of(self, codes: NDArray[np.int32]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names, and as many empty content hashes."""
+        key = codes.tobytes()
+        if key not in self._known:
+            self._known[key] = tuple(self._names[codes].tolist()), ("",) * len(codes)
+        return self._known[key]
+
+
 def read_keys(table: RawTable, column: Column, meaning: str) -> Keys:
     """Read a column of ids.
 

@@ -12,7 +12,13 @@ from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.table.amounts import amounts
 from jobs.harnesses.table.column import Column, RawTable
 from jobs.harnesses.table.distinct_rows import drop_repeated_rows
-from jobs.harnesses.table.identifiers import Keys, TrialColumn, read_keys, read_trials
+from jobs.harnesses.table.identifiers import (
+    Keys,
+    SharedNames,
+    TrialColumn,
+    read_keys,
+    read_trials,
+)
 from jobs.harnesses.table.run_facts import UNKNOWN_AGENT, Facts, RunFacts
 from jobs.harnesses.table.times import NO_TIME, read_times
 from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts, says_yes
@@ -105,7 +111,7 @@ def build_run_logs(
     if options.agent is None and not run_facts.names_agents():
         notes.append(f"no column names the agent; it is {UNKNOWN_AGENT!r} (--agent names it)")
     starts = np.flatnonzero(np.diff(run[kept], prepend=-1))
-    question_names = _SharedNames(rows.questions)
+    question_names = SharedNames(rows.questions)
     logs = []
     for chosen in np.split(kept, starts[1:]):
         code = run[chosen[0]]
@@ -180,7 +186,7 @@ def _run_log(
     rows: _Rows,
     chosen: NDArray[np.intp],
     *,
-    question_names: "_SharedNames",
+    question_names: SharedNames,
     time_column: str,
     harness: str,
 ) -> RunLog:
@@ -224,21 +230,6 @@ def _run_log(
         duration_s=rows.duration[chosen],
         cost=rows.cost[chosen],
     )
-
-
-class _SharedNames:
-    """Names of the questions of runs: most runs have the same, so they share one tuple."""
-
-    def __init__(self, questions: Keys) -> None:
-        self._names = np.array(questions.names, dtype=object)
-        self._known: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-
-    def of(self, codes: NDArray[np.int32]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names, and as many empty content hashes."""
-        key = codes.tobytes()
-        if key not in self._known:
-            self._known[key] = tuple(self._names[codes].tolist()), ("",) * len(codes)
-        return self._known[key]
 
 
 def _moment(microseconds: np.int64) -> datetime:
