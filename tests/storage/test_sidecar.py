@@ -13,7 +13,7 @@ from storage.files import sidecar_path
 from storage.history import History
 from storage.runs import list_runs
 from storage.sidecar import read_sidecar, write_sidecar
-from tests.storage.builders import BENCHMARK, NOW
+from tests.storage.builders import BENCHMARK, EMPTY, NOW
 from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
 
 
@@ -147,7 +147,8 @@ def test_older_copy_in_the_place_of_the_history_is_refused(path: Path, tmp_path:
     with History.open(path) as history:
         add_run(history, "x")
     shutil.copy(tmp_path / "old", path)
-    with pytest.raises(HistoryDamagedError, match=r"ends with number 5, but history.seq knows 6"):
+    numbers = f"ends with number {EMPTY + 4}, but history.seq knows {EMPTY + 5}"
+    with pytest.raises(HistoryDamagedError, match=numbers):
         History.open(path)
 
 
@@ -216,14 +217,15 @@ def test_loss_is_accepted_for_a_reason_that_is_kept(path: Path) -> None:
     log_of(path).unlink()
     loss = accept_loss(path, reason="imported again from the logs", now=NOW)
     assert loss is not None
-    assert loss.lost.startswith("commits 6 to 7 (lost: run +1, verdict +10;")
+    lost = f"commits {EMPTY + 5} to {EMPTY + 6} (lost: run +1, verdict +10;"
+    assert loss.lost.startswith(lost)
     with History.open(path) as history:
         assert history.notes == ()
         assert history.check(accepted_losses) == [loss]
         add_run(history, "x")
     after = read_sidecar(path)
     assert after is not None
-    assert after.sequence == 9
+    assert after.sequence == EMPTY + 8
 
 
 def test_unreadable_log_is_set_aside_when_its_loss_is_accepted(path: Path) -> None:
