@@ -102,16 +102,22 @@ def select_mirt(
 
 
 def preferred(candidates: Sequence[MirtCandidate]) -> MirtCandidate:
-    """Choose among the candidates that the held-out cells cannot tell from the best.
+    """Choose the dimensions that predict best, and their prior where it hardly matters.
 
-    Of those within one standard error of the best it takes the fewest
-    dimensions, then the widest prior of the discriminations: discriminations that are
-    shrunk too far fail where it matters, on runs abler than those calibrated on.
+    Among candidates with as many dimensions as the best, of those within one standard error
+    of it, the widest prior of the discriminations wins: discriminations that are shrunk too
+    far fail where it matters, on runs abler than those calibrated on. A near tie between
+    dimensions is not decided for the fewest: that cost dearly where it was one ability
+    short (3.0 against 1.6 pp at k = 100, simulator, seed 1, the last 210 calibration runs).
     """
+    best = min(candidates, key=lambda candidate: candidate.shortfall)
     near = [
-        candidate for candidate in candidates if candidate.shortfall <= candidate.shortfall_error
+        candidate
+        for candidate in candidates
+        if candidate.dimensions == best.dimensions
+        and candidate.shortfall <= candidate.shortfall_error
     ]
-    return min(near, key=lambda candidate: (candidate.dimensions, -candidate.discrimination_sd))
+    return max(near, key=lambda candidate: candidate.discrimination_sd)
 
 
 def compare_settings(

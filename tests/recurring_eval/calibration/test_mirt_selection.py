@@ -39,7 +39,7 @@ def test_choice_is_the_best_candidate_refitted_on_everything(matrix):
     np.testing.assert_array_equal(chosen.difficulty, plain.difficulty)
 
 
-def test_near_ties_go_to_fewer_dimensions_then_to_the_wider_prior():
+def test_dimensions_of_the_best_then_the_widest_prior_near_it():
     def candidate(d, sd, shortfall):
         return MirtCandidate(
             dimensions=d,
@@ -51,8 +51,8 @@ def test_near_ties_go_to_fewer_dimensions_then_to_the_wider_prior():
 
     clear = [candidate(2, 0.25, 0.003), candidate(5, 0.15, 0.0), candidate(10, 0.15, 0.001)]
     assert preferred(clear) is clear[1]
-    near = [candidate(2, 0.15, 0.001), candidate(2, 0.5, 0.0015), candidate(5, 0.15, 0.0)]
-    assert preferred(near) is near[1]
+    near = [candidate(2, 0.5, 0.0005), candidate(5, 0.15, 0.0), candidate(5, 0.25, 0.0015)]
+    assert preferred(near) is near[2]
 
 
 def test_shortfalls_are_measured_from_the_best(matrix):
