@@ -56,7 +56,7 @@ class ImportReport:
         ]
         for status, what in (
             (KNOWN, "held nothing new"),
-            (SKIPPED, "in the folders skipped: no CSV, JSON lines or Parquet"),
+            (SKIPPED, "in the folders skipped: no logs"),
             (REFUSED, "refused; nothing of it is stored"),
         ):
             if status in statuses:

@@ -1,89 +1,126 @@
-"""The files of an import: found, read and reported one by one."""
+"""The logs of an import: found, read and reported one by one."""
 
 import hashlib
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from jobs.harnesses.discovery import FoundLog, find_logs
 from jobs.harnesses.harness import ReadOptions
-from jobs.harnesses.registry import harness_for, is_expected
+from jobs.harnesses.registry import harnesses_named
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
+
+NO_LOG = "not a log of a known tool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One file of an import.
+    """One log of an import.
 
     Attributes
     ----------
     path : Path
+        File, or folder of the files that make up the log.
+    files : tuple of Path
+    harness : str
+        Name of the reader; empty if no tool claims it.
     logs : tuple of RunLog
-        Empty when the file was refused or skipped.
+        Empty when the log was refused or skipped.
     notes : tuple of str
+    partial : str or None
+        Why it does not hold all that was asked.
+    lineages, locators : mapping
+        See `LogFile`.
     file_hash : str
         SHA-256 of the content, as hex.
     refusal : str or None
-        Why nothing of the file is imported.
+        Why nothing of it is imported.
     is_skipped : bool
         Whether it was only met in a folder and is no log.
     """
 
     path: Path
+    files: tuple[Path, ...]
+    harness: str = ""
     logs: tuple[RunLog, ...] = ()
     notes: tuple[str, ...] = ()
+    partial: str | None = None
+    lineages: Mapping[str, str] = field(default_factory=dict)
+    locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     file_hash: str = ""
     refusal: str | None = None
     is_skipped: bool = False
 
 
-def read_sources(paths: Sequence[Path], *, harness: str, options: ReadOptions) -> Iterator[Source]:
+def read_sources(
+    paths: Sequence[Path],
+    *,
+    harness: str,
+    options: ReadOptions,
+) -> Iterator[Source]:
     """Read files, and folders with all they contain, in order of name.
 
-    A file that cannot be read is a refused source, not an error.
+    A log that cannot be read is a refused source, not an error.
 
     Raises
     ------
     InputError
         If there is no such harness.
     """
-    harness_for(harness, Path())
+    harnesses_named(harness)
     seen: set[Path] = set()
     for path in paths:
-        found = list(_files_in(path)) if path.is_dir() else [path]
-        expected = [file for file in found if file == path or is_expected(harness, file)]
-        if not expected:
-            yield Source(path=path, refusal="has no CSV, JSON lines or Parquet file in it")
-        for file in found:
-            if file.resolve() in seen:
+        logs = find_logs(path, harness=harness)
+        if path.is_dir() and all(log.harness is None and log.problem is None for log in logs):
+            yield Source(path=path, files=(), refusal="has no log of a known tool in it")
+        for log in logs:
+            resolved = {file.resolve() for file in log.unit.files}
+            if resolved <= seen:
                 continue
-            seen.add(file.resolve())
-            if file in expected:
-                yield _read(file, harness, options)
-            else:
-                yield Source(
-                    path=file, refusal="not a CSV, JSON lines or Parquet file", is_skipped=True
-                )
+            seen |= resolved
+            yield _read(log, options)
 
 
-def _files_in(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
-
-
-def _read(path: Path, harness: str, options: ReadOptions) -> Source:
+def _read(log: FoundLog, options: ReadOptions) -> Source:
+    path, files = log.unit.path, log.unit.files
+    if log.harness is None or log.unit.not_a_log is not None:
+        return Source(
+            path=path,
+            files=files,
+            refusal=log.problem or log.unit.not_a_log or NO_LOG,
+            is_skipped=log.problem is None,
+        )
     try:
         if not path.exists():
             raise InputError("no such file")
-        if not path.is_file():
+        if not path.is_file() and files == (path,):
             raise InputError("is not a regular file")
-        log = harness_for(harness, path).read(path, options)
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found = log.harness.read(log.unit, options)
+        file_hash = _hash(files)
     except InputError as error:
-        return Source(path=path, refusal=str(error))
+        return Source(path=path, files=files, harness=log.harness.name, refusal=str(error))
     except OSError as error:
-        return Source(path=path, refusal=f"cannot be read: {error.strerror or error}")
-    return Source(path=path, logs=log.runs, notes=log.notes, file_hash=digest)
+        refusal = f"cannot be read: {error.strerror or error}"
+        return Source(path=path, files=files, harness=log.harness.name, refusal=refusal)
+    return Source(
+        path=path,
+        files=files,
+        harness=log.harness.name,
+        logs=found.runs,
+        notes=found.notes,
+        partial=found.partial,
+        lineages=found.lineages,
+        locators=found.locators,
+        file_hash=file_hash,
+    )
+
+
+def _hash(files: Sequence[Path]) -> str:
+    digests = []
+    for path in files:
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return (
+        digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    )

@@ -56,6 +56,7 @@ def run(
     from jobs.app import start_app
     from jobs.console import EXIT_ERROR
     from jobs.harnesses.harness import ReadOptions
+    from jobs.harnesses.verdict_rule import VerdictRule
     from jobs.import_report import REFUSED
     from jobs.import_runs import ImportOptions, import_runs
     from recurring_eval.errors import InputError
@@ -65,7 +66,12 @@ def run(
     if purpose is not None and purpose not in list(RunPurpose):
         raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
     options = ImportOptions(
-        read=ReadOptions(agent=agent, threshold=threshold, timezone=timezone),
+        read=ReadOptions(
+            agent=agent,
+            timezone=timezone,
+            given=VerdictRule(threshold=threshold),
+            benchmark=benchmark,
+        ),
         harness=harness,
         benchmark=benchmark,
         purpose=None if purpose is None else RunPurpose(purpose),

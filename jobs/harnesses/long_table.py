@@ -1,11 +1,13 @@
 """Long tables as a harness: one row per run, question and trial."""
 
 import codecs
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.peek import Peek
 from jobs.harnesses.table.column import RawTable
 from jobs.harnesses.table.csv_file import read_csv
 from jobs.harnesses.table.jsonl_file import read_jsonl
@@ -27,11 +29,11 @@ class LongTable:
 
     name: str = "table"
 
-    def expects(self, path: Path) -> bool:
-        """Whether the file's name ends as those of tables do."""
-        return path.suffix.lower() in _SUFFIXES
+    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
+        """Claim the files whose names end as those of tables do."""
+        return one_file_units(file for file in files if file.path.suffix.lower() in _SUFFIXES)
 
-    def read(self, path: Path, options: ReadOptions) -> LogFile:
+    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
         """Read a file; what it is follows from its content, not its name.
 
         Raises
@@ -39,7 +41,7 @@ class LongTable:
         InputError
             Saying what is wrong and in which line or row; the file's name is left out.
         """
-        table = _read_raw(path)
+        table = _read_raw(unit.path)
         columns, notes = choose_columns(table)
         runs, more_notes = build_run_logs(table, columns, options, harness=self.name)
         return LogFile(runs=runs, notes=(*table.notes, *notes, *more_notes))

@@ -308,7 +308,7 @@ def test_dry_run_checks_everything_and_stores_nothing(project):
 def test_odd_sources(project):
     (project / "empty").mkdir()
     error = one_error_line(invoke("import", project / "empty"))
-    assert "has no CSV, JSON lines or Parquet file in it" in error
+    assert "has no log of a known tool in it" in error
     path = write_runs_csv(project / "t.csv", RUNS)
     error = one_error_line(invoke("import", path, "--harness", "nope"))
     assert error == "error: no harness is called 'nope'; choose from auto, table"

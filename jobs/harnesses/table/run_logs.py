@@ -54,7 +54,9 @@ def build_run_logs(
     """
     run, names, benchmarks = _runs_of_rows(table, columns)
     facts = RunFacts(table, columns)
-    rows, notes = _read_rows(table, columns, run, options)
+    named = {name for name in benchmarks if name is not None}
+    rule = options.rule(harness, min(named) if len(named) == 1 else None)
+    rows, notes = _read_rows(table, columns, run, options, threshold=rule.threshold)
     kept, dropped = drop_repeated_rows(
         table,
         run=run,
@@ -105,6 +107,8 @@ def _read_rows(
     columns: Mapping[str, Column],
     run: NDArray[np.int32],
     options: ReadOptions,
+    *,
+    threshold: float | None,
 ) -> tuple[_Rows, list[str]]:
     questions = read_keys(table, columns["question"], "question")
     cell = run.astype(np.int64) * len(questions.names) + questions.codes
@@ -114,7 +118,7 @@ def _read_rows(
         columns["verdict"],
         error=columns.get("error"),
         status=columns.get("status"),
-        threshold=options.threshold,
+        threshold=threshold,
     )
     started = read_times(table, columns["time"], options.timezone)
     finished = np.full(table.n_rows, NO_TIME)
