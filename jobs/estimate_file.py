@@ -4,6 +4,7 @@ from pathlib import Path
 
 from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
+from jobs.import_rules import with_stored_rules
 from jobs.import_sources import read_sources
 from jobs.import_targets import Addressing
 from jobs.in_force import AUTO, calibration_for_partial, calibration_in_force
@@ -13,6 +14,7 @@ from jobs.targets import one_benchmark
 from jobs.verdict_counts import verdicts_of
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
+from storage.benchmarks import benchmark_names
 
 
 def estimate_file(
@@ -42,7 +44,15 @@ def estimate_file(
     InputError
         If the file is refused, holds several runs, or questions nobody knows.
     """
-    (source,) = read_sources([path], harness="auto", options=options or ReadOptions())
+    with app.open_history(read_only=True) as history:
+        known = benchmark_names(history)
+        options = with_stored_rules(
+            history,
+            options or ReadOptions(),
+            benchmark=benchmark,
+            only=known[0] if len(known) == 1 else None,
+        )
+    (source,) = read_sources([path], harness="auto", options=options)
     if source.refusal is not None:
         raise InputError(f"{path}: {source.refusal}")
     if len(source.logs) != 1:

@@ -30,7 +30,7 @@ class Source:
     notes : tuple of str
     partial : str or None
         Why it does not hold all that was asked.
-    lineages, locators : mapping
+    has_tasks, lineages, locators
         See `LogFile`.
     file_hash : str
         SHA-256 of the content, as hex.
@@ -46,6 +46,7 @@ class Source:
     logs: tuple[RunLog, ...] = ()
     notes: tuple[str, ...] = ()
     partial: str | None = None
+    has_tasks: bool = False
     lineages: Mapping[str, str] = field(default_factory=dict)
     locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     file_hash: str = ""
@@ -110,6 +111,7 @@ def _read(log: FoundLog, options: ReadOptions) -> Source:
         logs=found.runs,
         notes=found.notes,
         partial=found.partial,
+        has_tasks=found.has_tasks,
         lineages=found.lineages,
         locators=found.locators,
         file_hash=file_hash,

@@ -41,8 +41,14 @@ class Addressing:
     subset_id: str | None
     create: bool
 
-    def address(self, logs: Sequence[RunLog]) -> tuple[RunLog, ...]:
+    def address(self, logs: Sequence[RunLog], *, has_tasks: bool = False) -> tuple[RunLog, ...]:
         """Complete the logs of one file.
+
+        Parameters
+        ----------
+        logs : sequence of RunLog
+        has_tasks : bool
+            Whether the benchmarks they name may be gathered in one.
 
         Raises
         ------
@@ -50,7 +56,7 @@ class Addressing:
             If a benchmark is unknown, ambiguous or not named at all.
         """
         named = sorted({log.benchmark for log in logs if log.benchmark is not None})
-        if self.benchmark is not None and len(named) > 1:
+        if self.benchmark is not None and len(named) > 1 and not has_tasks:
             raise InputError(
                 f"has several benchmarks, {_listed(named)}; leave out --benchmark, "
                 "or split the file"
@@ -81,10 +87,7 @@ class Addressing:
         if len(candidates) == 1:
             return candidates[0]
         known = f"; known are {_listed(self.known)}" if self.known else ""
-        raise InputError(
-            "no column `benchmark` or `suite` names the benchmark; "
-            f"give it with --benchmark NAME{known}"
-        )
+        raise InputError(f"names no benchmark; give it with --benchmark NAME{known}")
 
     def _allowed(self, name: str) -> str:
         if not self.known or name in self.known or name in self.settings.benchmark or self.create:

@@ -29,8 +29,28 @@ def run(
     subset: Annotated[
         str | None, typer.Option(metavar="ID", help="The subset that these runs were asked.")
     ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Scorer, metric or reward that decides (remembered)."),
+    ] = None,
+    filter_: Annotated[
+        str | None,
+        typer.Option("--filter", metavar="NAME", help="Filter that counts (remembered)."),
+    ] = None,
     threshold: Annotated[
-        float | None, typer.Option(metavar="T", help="A score of at least T is a pass.")
+        float | None,
+        typer.Option(metavar="T", help="A score of at least T is a pass (remembered)."),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="Field that holds a question's id (remembered)."),
+    ] = None,
+    count: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATE=VERDICT",
+            help="Count a state of the tool as pass, fail or missing (remembered).",
+        ),
     ] = None,
     timezone: Annotated[
         str | None,
@@ -52,11 +72,11 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Import runs from CSV, JSON lines or Parquet with a row per run and question."""
+    """Import the logs of evaluation tools, and tables with a row per run and question."""
     from jobs.app import start_app
     from jobs.console import EXIT_ERROR
     from jobs.harnesses.harness import ReadOptions
-    from jobs.harnesses.verdict_rule import VerdictRule
+    from jobs.harnesses.verdict_rule import VerdictRule, read_counts
     from jobs.import_report import REFUSED
     from jobs.import_runs import ImportOptions, import_runs
     from recurring_eval.errors import InputError
@@ -65,13 +85,15 @@ def run(
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if purpose is not None and purpose not in list(RunPurpose):
         raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
+    rule = VerdictRule(
+        verdict=verdict,
+        filter=filter_,
+        threshold=threshold,
+        question=question,
+        counts=read_counts(count or []),
+    )
     options = ImportOptions(
-        read=ReadOptions(
-            agent=agent,
-            timezone=timezone,
-            given=VerdictRule(threshold=threshold),
-            benchmark=benchmark,
-        ),
+        read=ReadOptions(agent=agent, timezone=timezone, given=rule),
         harness=harness,
         benchmark=benchmark,
         purpose=None if purpose is None else RunPurpose(purpose),

@@ -101,6 +101,9 @@ class LogFile:
         What the reader decided or dropped, one line each.
     partial : str or None
         Why the log does not hold all that was asked, e.g. because the run was killed.
+    has_tasks : bool
+        Whether ids are only unique within the task that `RunLog.benchmark` names. Where
+        --benchmark gathers several tasks, their keys then become ``task/id``.
     lineages : mapping of str to str
         Run key -> identity that a run shares with its retries, which then extend it.
     locators : mapping of str to mapping of str to str
@@ -110,6 +113,7 @@ class LogFile:
     runs: tuple[RunLog, ...]
     notes: tuple[str, ...] = ()
     partial: str | None = None
+    has_tasks: bool = False
     lineages: Mapping[str, str] = field(default_factory=dict)
     locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

@@ -24,7 +24,9 @@ class SelectionContext:
     ----------
     benchmark, subset_id : str
     task : str or None
-        The tool's own name of the benchmark, as its logs write it.
+        The tool's own name of the benchmark, as its logs write it, if there is one.
+    other_tasks : tuple of str
+        Tasks whose questions have keys of the form ``task/id``.
     bank_ids : tuple of str
         Every question of the benchmark, so that a pattern can be checked to match no other.
     rule : VerdictRule
@@ -36,6 +38,7 @@ class SelectionContext:
     benchmark: str
     subset_id: str
     task: str | None = None
+    other_tasks: tuple[str, ...] = ()
     bank_ids: tuple[str, ...] = ()
     rule: VerdictRule = field(default_factory=VerdictRule)
     locators: Mapping[str, str] = field(default_factory=dict)
@@ -49,6 +52,14 @@ class SelectionContext:
     def label(self) -> str:
         """The mark in letters, digits and ``._-`` alone, for names of runs and files."""
         return f"subset.{safe_name(self.subset_id)}"
+
+    def within_task(self, key: str) -> tuple[str | None, str]:
+        """Task of a question, and its key within the task."""
+        found = [task for task in self.other_tasks if key.startswith(f"{task}/")]
+        if not found:
+            return self.task, key
+        task = max(found, key=len)
+        return task, key[len(task) + 1 :]
 
     def located(self, ids: Sequence[str], what: str) -> list[str]:
         """Locators of questions, in order.

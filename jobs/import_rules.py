@@ -1,0 +1,83 @@
+"""Verdict rules an import goes by: given now, or remembered for the benchmark."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.verdict_rule import VerdictRule
+from storage.history import History
+from storage.verdict_rules import store_answers, stored_answers
+
+HOME_TASK: Final = "task"
+OTHER_TASK: Final = "task:"
+
+_COUNT: Final = "count:"
+_TEXTS: Final = ("verdict", "filter", "question")
+
+
+def with_stored_rules(
+    history: History, options: ReadOptions, *, benchmark: str | None, only: str | None
+) -> ReadOptions:
+    """Complete the options with what the history remembers."""
+    stored = {
+        place: _rule_of(answers)
+        for place, answers in stored_answers(history).items()
+        if not _rule_of(answers).is_empty
+    }
+    return replace(options, stored=stored, benchmark=benchmark, only_benchmark=only)
+
+
+def remember_rule(
+    history: History, benchmark: str, harness: str, rule: VerdictRule, *, now: datetime
+) -> list[str]:
+    """Store the answers of a rule, inside the caller's transaction.
+
+    Returns
+    -------
+    list of str
+        A note for each answer that differs from the one before.
+    """
+    if rule.is_empty:
+        return []
+    changed = store_answers(history, benchmark, harness, _answers_of(rule), now=now)
+    return [
+        f"benchmark {benchmark!r} was read with {field} {before!r} until now, from here on with "
+        f"{after!r}; stored runs keep their verdicts (import them again with --replace)"
+        for field, (before, after) in changed.items()
+    ]
+
+
+def tasks_of(answers: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
+    """Task whose ids are bare, if any, and the tasks whose ids follow their name."""
+    others = tuple(
+        field.removeprefix(OTHER_TASK) for field in answers if field.startswith(OTHER_TASK)
+    )
+    return answers.get(HOME_TASK) or None, others
+
+
+def stored_rule(history: History, benchmark: str, harness: str) -> VerdictRule:
+    """Rule that the history remembers."""
+    return _rule_of(stored_answers(history).get((benchmark, harness), {}))
+
+
+def _rule_of(answers: Mapping[str, str]) -> VerdictRule:
+    threshold = answers.get("threshold")
+    return VerdictRule(
+        **{name: answers.get(name) for name in _TEXTS},
+        threshold=None if threshold is None else float(threshold),
+        counts={
+            field.removeprefix(_COUNT): answer
+            for field, answer in answers.items()
+            if field.startswith(_COUNT)
+        },
+    )
+
+
+def _answers_of(rule: VerdictRule) -> dict[str, str]:
+    answers = {name: getattr(rule, name) for name in _TEXTS}
+    if rule.threshold is not None:
+        answers["threshold"] = repr(rule.threshold)
+    answers |= {f"{_COUNT}{state}": answer for state, answer in rule.counts.items()}
+    return {field: answer for field, answer in answers.items() if answer is not None}
