@@ -8,6 +8,7 @@ from pathlib import Path
 from jobs.harnesses.discovery import FoundLog, find_logs
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.registry import harnesses_named
+from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
 
@@ -30,7 +31,7 @@ class Source:
     notes : tuple of str
     partial : str or None
         Why it does not hold all that was asked.
-    has_tasks, lineages, locators
+    decided, has_tasks, lineages, locators
         See `LogFile`.
     file_hash : str
         SHA-256 of the content, as hex.
@@ -46,6 +47,7 @@ class Source:
     logs: tuple[RunLog, ...] = ()
     notes: tuple[str, ...] = ()
     partial: str | None = None
+    decided: VerdictRule = field(default_factory=VerdictRule)
     has_tasks: bool = False
     lineages: Mapping[str, str] = field(default_factory=dict)
     locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -111,6 +113,7 @@ def _read(log: FoundLog, options: ReadOptions) -> Source:
         logs=found.runs,
         notes=found.notes,
         partial=found.partial,
+        decided=found.decided,
         has_tasks=found.has_tasks,
         lineages=found.lineages,
         locators=found.locators,

@@ -8,7 +8,7 @@ from typing import Final
 from jobs.harnesses.verdict_rule import VerdictRule
 from jobs.import_notes import selection_notes, with_whole_subset_id
 from jobs.import_report import PARTIAL, FileReport, refused_report
-from jobs.import_rules import remember_rule
+from jobs.import_rules import remember_rule, stored_rule
 from jobs.import_sources import Source
 from jobs.import_targets import prepare_bank, questions_by_benchmark
 from jobs.import_tasks import Addressed, Place, remember_tasks
@@ -103,7 +103,9 @@ def _store_benchmark(
     """Store what a log holds of one benchmark."""
     logs = [with_whole_subset_id(history, log) for log in source.logs if log.benchmark == benchmark]
     notes = [note for log in logs for note in selection_notes(history, log, bank)]
-    notes += remember_rule(history, benchmark, source.harness, options.rule, now=options.now)
+    known = stored_rule(history, benchmark, source.harness)
+    rule = options.rule.over(known).over(source.decided)
+    notes += remember_rule(history, benchmark, source.harness, rule, now=options.now)
     locators = source.locators.get(benchmark, {})
     if locators:
         logged_at = max(log.started_at for log in logs)

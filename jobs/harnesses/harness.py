@@ -101,6 +101,9 @@ class LogFile:
         What the reader decided or dropped, one line each.
     partial : str or None
         Why the log does not hold all that was asked, e.g. because the run was killed.
+    decided : VerdictRule
+        What the log itself answers, e.g. by naming a headline metric; it is remembered for the
+        benchmark where nothing else is, so that later logs are read alike.
     has_tasks : bool
         Whether ids are only unique within the task that `RunLog.benchmark` names. Where
         --benchmark gathers several tasks, their keys then become ``task/id``.
@@ -113,6 +116,7 @@ class LogFile:
     runs: tuple[RunLog, ...]
     notes: tuple[str, ...] = ()
     partial: str | None = None
+    decided: VerdictRule = field(default_factory=VerdictRule)
     has_tasks: bool = False
     lineages: Mapping[str, str] = field(default_factory=dict)
     locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
