@@ -25,7 +25,6 @@ _CONFIG_KEYS: Final = (
     "agent_version",
     "version",
     "agent_config",
-    "config",
     "config_hash",
     "commit",
 )
@@ -56,9 +55,7 @@ class InspectAi:
         spec = as_object(header.get("eval"))
         task, run_key = as_text(spec.get("task")), as_text(spec.get("eval_id"))
         if not task or not run_key:
-            raise InputError(
-                "has no `eval` with a task and an eval_id, so it is no log of Inspect AI"
-            )
+            raise InputError("is no log of Inspect AI: `eval` names no task and eval_id")
         rule = options.rule(self.name, task)
         scorer, note = choose_scorer(header, samples, rule)
         status = as_text(header.get("status")) or "started"

@@ -4,12 +4,13 @@ from typing import Final
 
 from jobs.harnesses.harness import Harness, SelectingHarness
 from jobs.harnesses.inspect_ai import InspectAi
+from jobs.harnesses.lm_eval import LmEval
 from jobs.harnesses.long_table import LongTable
 from recurring_eval.errors import InputError
 
 AUTO: Final = "auto"
 
-HARNESSES: Final[tuple[Harness, ...]] = (InspectAi(), LongTable())
+HARNESSES: Final[tuple[Harness, ...]] = (InspectAi(), LmEval(), LongTable())
 """Asked in this order; each claims files that those before it did not."""
 
 

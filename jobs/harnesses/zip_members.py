@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final, Self, cast
 
 import pyarrow as pa
 
@@ -87,8 +87,7 @@ class ZipMembers:
 
     def _stream(self, member: zipfile.ZipInfo) -> BinaryIO:
         if member.compress_type != _ZSTANDARD:
-            opened = self._archive.open(member)
-            return opened  # type: ignore[return-value]  # ZipExtFile reads bytes
+            return cast(BinaryIO, self._archive.open(member))
         if member.flag_bits & _ENCRYPTED:
             raise InputError("is encrypted")
         self._file.seek(member.header_offset)
