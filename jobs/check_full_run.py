@@ -153,8 +153,8 @@ def _check_target(
             )
         elif not versions.in_force(run.started_at):
             skipped[run.run_key] = (
-                f"no subset was chosen from data that end before run {run.run_key}; "
-                "run `recurring-eval recalibrate --as-of` a date before it"
+                f"no subset was chosen from data that end before run {run.run_key}; ask for one "
+                "with `recurring-eval subset`, or `recalibrate --as-of` a date before it"
             )
         else:
             by_calibration.setdefault(before[-1].calibration_id, []).append(run)

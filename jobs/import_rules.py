@@ -13,6 +13,9 @@ from storage.verdict_rules import store_answers, stored_answers
 HOME_TASK: Final = "task"
 OTHER_TASK: Final = "task:"
 
+SCOPE: Final = "@"
+"""Between the field of an answer and the task it is for."""
+
 _COUNT: Final = "count:"
 _TEXTS: Final = ("verdict", "filter", "question")
 
@@ -22,17 +25,23 @@ def with_stored_rules(
 ) -> ReadOptions:
     """Complete the options with what the history remembers."""
     stored = {
-        place: _rule_of(answers)
+        (*place, task): _rule_of(answers, task)
         for place, answers in stored_answers(history).items()
-        if not _rule_of(answers).is_empty
+        for task in {field.partition(SCOPE)[2] for field in answers}
     }
     return replace(options, stored=stored, benchmark=benchmark, only_benchmark=only)
 
 
 def remember_rule(
-    history: History, benchmark: str, harness: str, rule: VerdictRule, *, now: datetime
+    history: History,
+    benchmark: str,
+    harness: str,
+    task: str | None,
+    rule: VerdictRule,
+    *,
+    now: datetime,
 ) -> list[str]:
-    """Store the answers of a rule, inside the caller's transaction.
+    """Store the answers of a rule for a task, inside the caller's transaction.
 
     Returns
     -------
@@ -41,7 +50,9 @@ def remember_rule(
     """
     if rule.is_empty:
         return []
-    changed = store_answers(history, benchmark, harness, _answers_of(rule), now=now)
+    scope = "" if task is None or task == benchmark else f"{SCOPE}{task}"
+    answers = {f"{field}{scope}": answer for field, answer in _answers_of(rule).items()}
+    changed = store_answers(history, benchmark, harness, answers, now=now)
     return [
         f"benchmark {benchmark!r} was read with {field} {before!r} until now, from here on with "
         f"{after!r}; stored runs keep their verdicts (import them again with --replace)"
@@ -57,12 +68,16 @@ def tasks_of(answers: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
     return answers.get(HOME_TASK) or None, others
 
 
-def stored_rule(history: History, benchmark: str, harness: str) -> VerdictRule:
-    """Rule that the history remembers."""
-    return _rule_of(stored_answers(history).get((benchmark, harness), {}))
+def stored_rule(history: History, benchmark: str, harness: str, task: str | None) -> VerdictRule:
+    """Rule that the history remembers for a task of a tool."""
+    answers = stored_answers(history).get((benchmark, harness), {})
+    return _rule_of(answers, task or "").over(_rule_of(answers, ""))
 
 
-def _rule_of(answers: Mapping[str, str]) -> VerdictRule:
+def _rule_of(scoped: Mapping[str, str], task: str) -> VerdictRule:
+    """Rule of the answers whose field is about exactly this task."""
+    parts = {field.partition(SCOPE): answer for field, answer in scoped.items()}
+    answers = {field: answer for (field, _, scope), answer in parts.items() if scope == task}
     threshold = answers.get("threshold")
     return VerdictRule(
         **{name: answers.get(name) for name in _TEXTS},

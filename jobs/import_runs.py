@@ -93,7 +93,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         return _report([_refused(item.source) for item in items], options, items)
     store = StoreOptions(
         now=app.clock.now(),
-        rule=options.read.given,
+        read=options.read,
         questions=questions_by_benchmark(log for item in items for log in item.source.logs),
         homes=homes,
         replace=options.replace,
@@ -112,7 +112,9 @@ def _addressed(source: Source, addressing: Addressing) -> Addressed:
     except InputError as error:
         return Addressed(source=replace(source, logs=(), refusal=str(error)))
     return Addressed(
-        source=replace(source, logs=logs), tasks=tuple(log.benchmark for log in source.logs)
+        source=replace(source, logs=logs),
+        tasks=tuple(log.benchmark for log in source.logs),
+        benchmarks=tuple(str(log.benchmark) for log in logs),
     )
 
 

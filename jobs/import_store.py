@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from jobs.harnesses.verdict_rule import VerdictRule
+from jobs.harnesses.harness import ReadOptions
 from jobs.import_notes import selection_notes, with_whole_subset_id
 from jobs.import_report import PARTIAL, FileReport, refused_report
 from jobs.import_rules import remember_rule, stored_rule
@@ -30,8 +30,8 @@ class StoreOptions:
     Attributes
     ----------
     now : datetime
-    rule : VerdictRule
-        Answers given on the command line, to be remembered.
+    read : ReadOptions
+        How the logs were read; what was given on the command line is remembered.
     questions : mapping of str to frozenset of str
         Questions of the whole import by benchmark.
     homes : mapping of (str, str) to str
@@ -41,7 +41,7 @@ class StoreOptions:
     """
 
     now: datetime
-    rule: VerdictRule
+    read: ReadOptions
     questions: Mapping[str, frozenset[str]]
     homes: Mapping[Place, str]
     replace: bool
@@ -73,7 +73,7 @@ def store_source(
                     extend=options.extend_bank,
                     now=options.now,
                 )
-                more, runs = _store_benchmark(history, source, benchmark, bank, options)
+                more, runs = _store_benchmark(history, item, benchmark, bank, options)
                 notes += more
                 written += runs
             remember_tasks(history, item, options.homes, now=options.now)
@@ -98,14 +98,17 @@ def store_source(
 
 
 def _store_benchmark(
-    history: History, source: Source, benchmark: str, bank: Bank, options: StoreOptions
+    history: History, item: Addressed, benchmark: str, bank: Bank, options: StoreOptions
 ) -> tuple[list[str], list[RunWritten]]:
     """Store what a log holds of one benchmark."""
+    source = item.source
     logs = [with_whole_subset_id(history, log) for log in source.logs if log.benchmark == benchmark]
     notes = [note for log in logs for note in selection_notes(history, log, bank)]
-    known = stored_rule(history, benchmark, source.harness)
-    rule = options.rule.over(known).over(source.decided)
-    notes += remember_rule(history, benchmark, source.harness, rule, now=options.now)
+    for task in item.tasks_in(benchmark):
+        place = (benchmark, source.harness, task)
+        rule = options.read.given_for(task)
+        rule = rule.over(stored_rule(history, *place)).over(source.decided)
+        notes += remember_rule(history, *place, rule, now=options.now)
     locators = source.locators.get(benchmark, {})
     if locators:
         logged_at = max(log.started_at for log in logs)

@@ -27,10 +27,18 @@ class Addressed:
         `logs` have the keys of the benchmark; `locators` are by benchmark.
     tasks : tuple of str or None
         Task of each log, before runs were joined.
+    benchmarks : tuple of str
+        Benchmark of each log, aligned with `tasks`.
     """
 
     source: Source
     tasks: tuple[str | None, ...] = ()
+    benchmarks: tuple[str, ...] = ()
+
+    def tasks_in(self, benchmark: str) -> list[str | None]:
+        """Distinct tasks of the logs of a benchmark."""
+        pairs = zip(self.tasks, self.benchmarks, strict=True)
+        return list(dict.fromkeys(task for task, found in pairs if found == benchmark))
 
 
 def home_tasks(
@@ -85,13 +93,9 @@ def remember_tasks(
     """Store which task's ids are bare, and which follow their task's name."""
     if not item.source.has_tasks:
         return
-    for benchmark in {str(log.benchmark) for log in item.source.logs}:
+    for benchmark in dict.fromkeys(item.benchmarks):
         home = homes[benchmark, item.source.harness]
-        met = {
-            task
-            for log, task in zip(item.source.logs, item.tasks, strict=True)
-            if log.benchmark == benchmark and task not in (None, home)
-        }
+        met = {task for task in item.tasks_in(benchmark) if task not in (None, home)}
         answers = {HOME_TASK: home} | {f"{OTHER_TASK}{task}": "" for task in met}
         store_answers(history, benchmark, item.source.harness, answers, now=now)
 

@@ -220,6 +220,9 @@ def _summary(data: NightlyHistory, choices: list[SubsetChoice], fitted: NightlyM
     if window.under_covered:
         n = len(window.under_covered)
         parts.append(f"{n} under-covered {'run' if n == 1 else 'runs'} kept out")
+    if not choices:
+        n = len(data.bank.question_ids)
+        parts.append(f"no subset_sizes below {n} questions; ask with `recurring-eval subset --k`")
     published: dict[str, list[str]] = {}
     for choice in choices:
         if choice.decision.publish:

@@ -127,7 +127,15 @@ def _one(
             _close_attempt(app, attempt, JobStatus.FAILED, message)
             raise
         return _without_result(app, target, day, attempt, JobStatus.FAILED, message)
-    estimate_partial_runs(app, target)
+    message = result.message
+    try:
+        estimate_partial_runs(app, target)
+    except Exception as error:
+        # The night itself is stored; neither it nor the next benchmark suffers from this.
+        if debugging():
+            raise
+        message = f"{message}; new partial runs were not estimated: {error}"
+        app.console.note(message)
     return Recalibration(
         benchmark=target.benchmark,
         agent_family=target.family,
@@ -135,7 +143,7 @@ def _one(
         status="calibrated",
         calibration_id=result.calibration_id,
         n_runs=result.n_runs,
-        message=result.message,
+        message=message,
         published=result.published,
         seconds=result.seconds,
     )

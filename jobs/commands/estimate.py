@@ -16,15 +16,18 @@ def run(
         ),
     ],
     subset: Annotated[
-        str | None, typer.Option(metavar="ID", help="The subset it was asked [default: its own].")
+        str | None,
+        typer.Option(metavar="ID", help="The subset it was asked [default: as it says]."),
     ] = None,
-    method: Annotated[str, typer.Option(metavar="M", help="How to estimate.")] = "auto",
+    method: Annotated[
+        str, typer.Option(metavar="M", help="auto, or a method such as stratified+weighted.")
+    ] = "auto",
     benchmark: BenchmarkOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Estimate the full pass rate of a partial run, with an interval.
+    """Estimate the full pass rate from a partial run.
 
     A file is only looked at; import it to keep its run.
     """

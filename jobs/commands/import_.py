@@ -30,20 +30,22 @@ def run(
         str | None, typer.Option(metavar="ID", help="The subset that these runs were asked.")
     ] = None,
     verdict: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Scorer, metric or reward that decides (remembered)."),
+        list[str] | None,
+        typer.Option(
+            metavar="[TASK=]NAME", help="Scorer, metric or reward that decides (remembered)."
+        ),
     ] = None,
     filter_: Annotated[
-        str | None,
-        typer.Option("--filter", metavar="NAME", help="Filter that counts (remembered)."),
+        list[str] | None,
+        typer.Option("--filter", metavar="[TASK=]NAME", help="Filter that counts (remembered)."),
     ] = None,
     threshold: Annotated[
-        float | None,
-        typer.Option(metavar="T", help="A score of at least T is a pass (remembered)."),
+        list[str] | None,
+        typer.Option(metavar="[TASK=]T", help="A score of at least T is a pass (remembered)."),
     ] = None,
     question: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD", help="Field that holds a question's id (remembered)."),
+        list[str] | None,
+        typer.Option(metavar="[TASK=]FIELD", help="Field of a question's id (remembered)."),
     ] = None,
     count: Annotated[
         list[str] | None,
@@ -72,11 +74,15 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Import the logs of evaluation tools, and tables with a row per run and question."""
+    """Import the logs of evaluation tools, and tables.
+
+    A table has a row per run, question and trial. A log that is wrong is
+    refused whole; importing a log again changes nothing.
+    """
     from jobs.app import start_app
     from jobs.console import EXIT_ERROR
     from jobs.harnesses.harness import ReadOptions
-    from jobs.harnesses.verdict_rule import VerdictRule, read_counts
+    from jobs.harnesses.verdict_rule import read_rules
     from jobs.import_report import REFUSED
     from jobs.import_runs import ImportOptions, import_runs
     from recurring_eval.errors import InputError
@@ -85,15 +91,15 @@ def run(
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if purpose is not None and purpose not in list(RunPurpose):
         raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
-    rule = VerdictRule(
-        verdict=verdict,
-        filter=filter_,
-        threshold=threshold,
-        question=question,
-        counts=read_counts(count or []),
+    given, by_task = read_rules(
+        verdict=verdict or [],
+        filter_=filter_ or [],
+        threshold=threshold or [],
+        question=question or [],
+        counts=count or [],
     )
     options = ImportOptions(
-        read=ReadOptions(agent=agent, timezone=timezone, given=rule),
+        read=ReadOptions(agent=agent, timezone=timezone, given=given, given_by_task=by_task),
         harness=harness,
         benchmark=benchmark,
         purpose=None if purpose is None else RunPurpose(purpose),

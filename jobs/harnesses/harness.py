@@ -48,8 +48,10 @@ class ReadOptions:
         IANA name of the zone of times written without one; without it they are UTC.
     given : VerdictRule
         Answers on the command line.
-    stored : mapping of (str, str) to VerdictRule
-        (benchmark, harness) -> answers the history remembers.
+    given_by_task : mapping of str to VerdictRule
+        Answers on the command line for one task alone, which win.
+    stored : mapping of (str, str, str) to VerdictRule
+        (benchmark, harness, task or empty) -> answers the history remembers.
     benchmark : str or None
         Benchmark that every run belongs to, whatever its log says.
     only_benchmark : str or None
@@ -59,14 +61,22 @@ class ReadOptions:
     agent: str | None = None
     timezone: str | None = None
     given: VerdictRule = field(default_factory=VerdictRule)
-    stored: Mapping[tuple[str, str], VerdictRule] = field(default_factory=dict)
+    given_by_task: Mapping[str, VerdictRule] = field(default_factory=dict)
+    stored: Mapping[tuple[str, str, str], VerdictRule] = field(default_factory=dict)
     benchmark: str | None = None
     only_benchmark: str | None = None
 
     def rule(self, harness: str, task: str | None) -> VerdictRule:
         """Answers in force for a task of a tool: the command line's over the history's."""
         benchmark = self.benchmark or task or self.only_benchmark or ""
-        return self.given.over(self.stored.get((benchmark, harness), VerdictRule()))
+        rule = self.given_for(task)
+        for scope in (task or "", ""):
+            rule = rule.over(self.stored.get((benchmark, harness, scope), VerdictRule()))
+        return rule
+
+    def given_for(self, task: str | None) -> VerdictRule:
+        """Answers of the command line for a task."""
+        return self.given_by_task.get(task or "", VerdictRule()).over(self.given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ class LmEval:
         rule = options.rule(self.name, task)
         found = read_rows(unit.path, rule.question)
         verdicts, notes = judge_rows(
-            found.rows, rule, as_object(inside(results, "higher_is_better", task))
+            task, found.rows, rule, as_object(inside(results, "higher_is_better", task))
         )
         started = read_time(results.get("date"))
         if started is None:
@@ -136,7 +136,7 @@ def _results_near(path: Path) -> list[Path]:
 
 
 def _results_of(samples: Path, results: Sequence[Path]) -> list[Path]:
-    """Results written with the samples: in their folder with their stamp, or the only ones there."""
+    """Find the results beside samples, by their stamp or because they are the only ones."""
     near = [path for path in results if path.parent == samples.parent]
     stamp = _STAMP.search(samples.name)
     same = [path for path in near if stamp and path.name.endswith(f"_{stamp[1]}.json")]

@@ -8,10 +8,10 @@ from typing import Final
 
 from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
 from jobs.harnesses.peek import Peek
-from jobs.harnesses.table.column import RawTable
+from jobs.harnesses.table.column import RawTable, normalised
 from jobs.harnesses.table.csv_file import read_csv
 from jobs.harnesses.table.jsonl_file import read_jsonl
-from jobs.harnesses.table.names import choose_columns
+from jobs.harnesses.table.names import NAMES, choose_columns
 from jobs.harnesses.table.parquet_file import read_parquet
 from jobs.harnesses.table.run_logs import build_run_logs
 from recurring_eval.errors import InputError
@@ -30,8 +30,8 @@ class LongTable:
     name: str = "table"
 
     def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim the files whose names end as those of tables do."""
-        return one_file_units(file for file in files if file.path.suffix.lower() in _SUFFIXES)
+        """Claim the files whose names end as those of tables do, and JSON lines with verdicts."""
+        return one_file_units(file for file in files if _may_be_table(file))
 
     def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
         """Read a file; what it is follows from its content, not its name.
@@ -45,6 +45,13 @@ class LongTable:
         columns, notes = choose_columns(table)
         runs, more_notes = build_run_logs(table, columns, options, harness=self.name)
         return LogFile(runs=runs, notes=(*table.notes, *notes, *more_notes))
+
+
+def _may_be_table(file: Peek) -> bool:
+    suffix = file.path.suffix.lower()
+    if suffix in (".jsonl", ".ndjson") and file.keys:
+        return any(normalised(key) in NAMES["verdict"] for key in file.keys)
+    return suffix in _SUFFIXES
 
 
 def _read_raw(path: Path) -> RawTable:

@@ -80,7 +80,12 @@ def read_counts(texts: Sequence[str]) -> dict[str, str]:
 
 
 def choose(
-    what: str, choices: Sequence[str], chosen: str | None, *, option: str = "--verdict"
+    what: str,
+    choices: Sequence[str],
+    chosen: str | None,
+    *,
+    option: str = "--verdict",
+    task: str | None = None,
 ) -> str:
     """Return the only choice, or the one the rule names.
 
@@ -94,6 +99,8 @@ def choose(
         The rule's answer.
     option : str
         Command-line option that answers.
+    task : str or None
+        Task the question is about, for tools that log several.
 
     Raises
     ------
@@ -105,13 +112,15 @@ def choose(
         if len(choices) == 1:
             return choices[0]
         raise InputError(
-            f"has several {what}s: {listed}; name the one that decides with {option} NAME"
-            " (it is remembered for the benchmark)"
+            f"has several {what}s: {listed}; name the one that decides with {option} "
+            f"{'' if task is None else f'{task}='}NAME (it is remembered for the benchmark)"
         )
     if chosen in choices:
         return chosen
     near = difflib.get_close_matches(chosen, choices, n=1)
     advice = f"; is {near[0]!r} meant?" if near else ""
+    if not near and task is not None:
+        advice = f"; {option} TASK=NAME is about one task alone"
     raise InputError(f"has no {what} {chosen!r} ({option}); it has: {listed}{advice}")
 
 
@@ -134,4 +143,54 @@ def score_outcome(value: float, threshold: float | None, *, where: str) -> int:
     raise InputError(
         f"{where} has the score {value:g}, neither 0 nor 1; say from which score on it is a pass"
         " with --threshold T (it is remembered for the benchmark)"
+    )
+
+
+def read_rules(
+    *,
+    verdict: Sequence[str],
+    filter_: Sequence[str],
+    threshold: Sequence[str],
+    question: Sequence[str],
+    counts: Sequence[str],
+) -> tuple[VerdictRule, dict[str, VerdictRule]]:
+    """Read what the command line answers, for every task or as ``TASK=ANSWER`` for one.
+
+    Returns
+    -------
+    given : VerdictRule
+    by_task : dict of str to VerdictRule
+
+    Raises
+    ------
+    InputError
+        If an answer is given twice or is no number where one is needed.
+    """
+    found: dict[str, dict[str, str]] = {"": {}}
+    options = {"verdict": verdict, "filter": filter_, "threshold": threshold, "question": question}
+    for name, texts in options.items():
+        for text in texts:
+            task, equals, answer = text.rpartition("=")
+            if equals and not task:
+                raise InputError(f"--{name} {text!r} names no task before `=`")
+            if found.setdefault(task, {}).setdefault(name, answer) != answer:
+                raise InputError(
+                    f"--{name} is given twice{f' for task {task!r}' if task else ''}; give it once"
+                )
+    rules = {task: _rule(answers) for task, answers in found.items()}
+    plain = VerdictRule(counts=read_counts(counts)).over(rules.pop(""))
+    return plain, rules
+
+
+def _rule(answers: Mapping[str, str]) -> VerdictRule:
+    threshold = answers.get("threshold")
+    try:
+        number = None if threshold is None else float(threshold)
+    except ValueError:
+        raise InputError(f"--threshold {threshold!r} is not a number") from None
+    return VerdictRule(
+        verdict=answers.get("verdict"),
+        filter=answers.get("filter"),
+        threshold=number,
+        question=answers.get("question"),
     )

@@ -11,7 +11,10 @@ from recurring_eval.records import FAIL, MISSING, PASS
 
 
 def judge_rows(
-    rows: Sequence[SampleRow], rule: VerdictRule, higher_is_better: Mapping[str, object]
+    task: str,
+    rows: Sequence[SampleRow],
+    rule: VerdictRule,
+    higher_is_better: Mapping[str, object],
 ) -> tuple[list[LoggedVerdict], list[str]]:
     """Verdicts of the documents, one per document whatever the number of filters.
 
@@ -35,14 +38,12 @@ def judge_rows(
         return [outcomes(chosen, metric) for metric in metrics]
 
     filters = filters_of(rows)
-    name = _decide("filter", filters, rule.filter, "--filter", all_metrics, notes)
+    name = _decide(task, "filter", filters, rule.filter, all_metrics, notes)
     chosen = [row for row in rows if row.filter == name]
     metrics = metrics_of(chosen)
     if not metrics:
         raise InputError("has no metric; run lm-eval without --predict_only")
-    metric = _decide(
-        "metric", metrics, rule.verdict, "--verdict", lambda m: outcomes(chosen, m), notes
-    )
+    metric = _decide(task, "metric", metrics, rule.verdict, lambda m: outcomes(chosen, m), notes)
     verdicts = [
         LoggedVerdict(
             question=row.key,
@@ -55,10 +56,10 @@ def judge_rows(
 
 
 def _decide(
+    task: str,
     what: str,
     choices: Sequence[str],
     named: str | None,
-    option: str,
     outcomes: Callable[[str], object],
     notes: list[str],
 ) -> str:
@@ -70,7 +71,8 @@ def _decide(
         if found and all(other == found[0] for other in found):
             notes.append(f"{what}s {', '.join(choices)} give the same verdicts on every question")
             return choices[0]
-    return choose(what, choices, named, option=option)
+    option = "--filter" if what == "filter" else "--verdict"
+    return choose(what, choices, named, option=option, task=task)
 
 
 def _outcome(row: SampleRow, metric: str, rule: VerdictRule, *, lower_is_better: bool) -> int:

@@ -115,12 +115,11 @@ def read_rows(path: Path, question: str | None) -> SampleRows:
 
 def _row(row: Mapping[str, object], question: str | None) -> SampleRow:
     doc_id = row["doc_id"]
-    is_position = isinstance(doc_id, int) and not isinstance(doc_id, bool)
     named = [name for name in as_list(row.get("metrics")) if isinstance(name, str)]
     metrics = named or [name for name in row if name not in _NO_METRICS]
     return SampleRow(
         key=_key(row, question),
-        doc_id=doc_id if is_position else None,
+        doc_id=doc_id if isinstance(doc_id, int) and not isinstance(doc_id, bool) else None,
         filter=as_text(row.get("filter")) or NO_FILTER,
         metrics={name: row.get(name) for name in metrics},
     )
@@ -156,10 +155,10 @@ def _note_fields(values: dict[str, set[object]], doc: object, n_docs: int) -> No
 
 
 def filters_of(rows: Sequence[SampleRow]) -> list[str]:
-    """Filters in the order of the log."""
+    """List filters in the order of the log."""
     return list(dict.fromkeys(row.filter for row in rows))
 
 
 def metrics_of(rows: Sequence[SampleRow]) -> list[str]:
-    """Metrics in the order of the log."""
+    """List metrics in the order of the log."""
     return list(dict.fromkeys(name for row in rows for name in row.metrics))
