@@ -7,9 +7,10 @@ import numpy as np
 
 from jobs.harnesses.selection import safe_name
 from recurring_eval.errors import InputError
-from recurring_eval.records import FULL_RUN_MIN_VALID, MISSING, Bank, RunKind, RunLog
+from recurring_eval.records import FAIL, FULL_RUN_MIN_VALID, MISSING, Bank, RunKind, RunLog
 from storage.history import History
 from storage.subsets import find_subset, subset_ids
+from storage.write_runs import NOT_RUN
 
 _SHOWN: Final = 5
 
@@ -23,6 +24,36 @@ def with_whole_subset_id(history: History, log: RunLog) -> RunLog:
     if log.subset_id in known or len(found) != 1:
         return log
     return replace(log, subset_id=found[0])
+
+
+def with_failed_others(log: RunLog, bank: Bank) -> RunLog:
+    """Add a fail for each question of the bank that the log does not mention.
+
+    Raises
+    ------
+    InputError
+        If the bank holds nothing else, so that it cannot be known what failed.
+    """
+    others = sorted(set(bank.question_ids) - set(log.question_ids))
+    if not others:
+        raise InputError(
+            "names only what was resolved, and the benchmark has no other questions; import a run "
+            "that lists every question first"
+        )
+    n, n_known = len(others), len(log.question_ids)
+    return replace(
+        log,
+        question_ids=(*log.question_ids, *others),
+        content_hashes=(*log.content_hashes, *[""] * n),
+        question_index=np.concatenate(
+            [log.question_index, np.arange(n_known, n_known + n, dtype=np.int32)]
+        ),
+        trial=np.concatenate([log.trial, np.ones(n, dtype=np.int16)]),
+        outcome=np.concatenate([log.outcome, np.full(n, FAIL, dtype=np.int8)]),
+        reason_index=np.concatenate([log.reason_index, np.full(n, -1, dtype=np.int16)]),
+        duration_s=np.concatenate([log.duration_s, np.full(n, np.nan)]),
+        cost=np.concatenate([log.cost, np.full(n, np.nan)]),
+    )
 
 
 def selection_notes(history: History, log: RunLog, bank: Bank) -> list[str]:
@@ -48,7 +79,9 @@ def selection_notes(history: History, log: RunLog, bank: Bank) -> list[str]:
             f"but run {log.run_key!r} to {log.benchmark!r}"
         )
     asked = set(found.subset.question_ids)
-    answered = {log.question_ids[position] for position in np.unique(log.question_index)}
+    not_run = log.reasons.index(NOT_RUN) if NOT_RUN in log.reasons else len(log.reasons)
+    was_run = np.unique(log.question_index[log.reason_index != not_run])
+    answered = {log.question_ids[position] for position in was_run}
     notes = []
     for ids, what in ((answered - asked, "outside"), (asked - answered, "not returned of")):
         if ids:

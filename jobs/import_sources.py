@@ -31,7 +31,7 @@ class Source:
     notes : tuple of str
     partial : str or None
         Why it does not hold all that was asked.
-    decided, has_tasks, lineages, locators
+    decided, has_tasks, others_failed, lineages, locators
         See `LogFile`.
     file_hash : str
         SHA-256 of the content, as hex.
@@ -49,6 +49,7 @@ class Source:
     partial: str | None = None
     decided: VerdictRule = field(default_factory=VerdictRule)
     has_tasks: bool = False
+    others_failed: bool = False
     lineages: Mapping[str, str] = field(default_factory=dict)
     locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     file_hash: str = ""
@@ -115,6 +116,7 @@ def _read(log: FoundLog, options: ReadOptions) -> Source:
         partial=found.partial,
         decided=found.decided,
         has_tasks=found.has_tasks,
+        others_failed=found.others_failed,
         lineages=found.lineages,
         locators=found.locators,
         file_hash=file_hash,

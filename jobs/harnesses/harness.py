@@ -117,6 +117,8 @@ class LogFile:
     has_tasks : bool
         Whether ids are only unique within the task that `RunLog.benchmark` names. Where
         --benchmark gathers several tasks, their keys then become ``task/id``.
+    others_failed : bool
+        Whether every question of the benchmark that the log does not mention failed.
     lineages : mapping of str to str
         Run key -> identity that a run shares with its retries, which then extend it.
     locators : mapping of str to mapping of str to str
@@ -128,6 +130,7 @@ class LogFile:
     partial: str | None = None
     decided: VerdictRule = field(default_factory=VerdictRule)
     has_tasks: bool = False
+    others_failed: bool = False
     lineages: Mapping[str, str] = field(default_factory=dict)
     locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

@@ -6,11 +6,12 @@ from jobs.harnesses.harness import Harness, SelectingHarness
 from jobs.harnesses.inspect_ai import InspectAi
 from jobs.harnesses.lm_eval import LmEval
 from jobs.harnesses.long_table import LongTable
+from jobs.harnesses.swe_bench import SweBench
 from recurring_eval.errors import InputError
 
 AUTO: Final = "auto"
 
-HARNESSES: Final[tuple[Harness, ...]] = (InspectAi(), LmEval(), LongTable())
+HARNESSES: Final[tuple[Harness, ...]] = (InspectAi(), LmEval(), SweBench(), LongTable())
 """Asked in this order; each claims files that those before it did not."""
 
 

@@ -106,11 +106,14 @@ def build_run(
     Raises
     ------
     InputError
-        For no verdict at all, contradicting verdicts, or a run without any time.
+        For no valid verdict at all, contradicting verdicts, or a run without any time.
     """
     rows = _distinct(_numbered(list(verdicts)))
     if not rows:
         raise InputError(f"run {run_key!r} has no verdict; it was stopped before the first")
+    if all(row.outcome == MISSING for row in rows):
+        told = ", ".join(dict.fromkeys(row.reason for row in rows[:3]))
+        raise InputError(f"run {run_key!r} has no valid verdict (missing: {told}); remove it")
     started = started_at or min((r.started_at for r in rows if r.started_at), default=None)
     if started is None:
         raise InputError(f"run {run_key!r} says nowhere when it started")
