@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Final
 
 from jobs.harnesses.verdict_rule import VerdictRule
@@ -33,6 +34,9 @@ class SelectionContext:
         How the benchmark's logs are read; `question` names the field of the ids.
     locators : mapping of str to str
         Question key -> what the tool calls it, where that differs (see `LogFile.locators`).
+    folder : str
+        Where the selection's files will be, as seen from where the command is run; empty if
+        that is the same.
     """
 
     benchmark: str
@@ -42,6 +46,11 @@ class SelectionContext:
     bank_ids: tuple[str, ...] = ()
     rule: VerdictRule = field(default_factory=VerdictRule)
     locators: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+
+    def path_of(self, file: str) -> str:
+        """Path of one of the selection's files for its command."""
+        return str(PurePosixPath(self.folder, file)) if self.folder else file
 
     @property
     def mark(self) -> str:
@@ -85,9 +94,9 @@ class Selection:
     Attributes
     ----------
     command : str
-        Command line for a POSIX shell; refers to the files by name.
+        Command line for a POSIX shell; refers to the files with `SelectionContext.path_of`.
     files : mapping of str to str
-        File name -> content, to be written into the working directory.
+        File name -> content, to be written into `SelectionContext.folder`.
     notes : tuple of str
         What to fill in or to mind, one line each.
     """

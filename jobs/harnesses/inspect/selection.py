@@ -39,7 +39,9 @@ def select_samples(ids: Sequence[str], context: SelectionContext) -> Selection:
     }
     file = f"{context.label}.json"
     return Selection(
-        command=shell_command("inspect", "eval", "TASK_FILE", "--run-config", file),
+        command=shell_command(
+            "inspect", "eval", "TASK_FILE", "--run-config", context.path_of(file)
+        ),
         files={file: json.dumps(config, indent=1) + "\n"},
         notes=(
             f"put the file of task {name!r} in the place of TASK_FILE, and add --model and what "

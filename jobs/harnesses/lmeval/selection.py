@@ -46,7 +46,7 @@ def select_documents(ids: Sequence[str], context: SelectionContext) -> Selection
             "--tasks",
             ",".join(tasks),
             "--samples",
-            file,
+            context.path_of(file),
             "--log_samples",
             "--output_path",
             context.label,
