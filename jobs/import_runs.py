@@ -129,8 +129,11 @@ def _report(
 ) -> ImportReport:
     written = [run for _, runs in results for run in runs]
     files: list[FileReport] = []
+    # A file that several logs share is a part of the first.
+    told = {item.source.path for item in items}
     for (report, _), item in zip(results, items, strict=True):
-        others = [path for path in item.source.files if path != item.source.path]
+        others = [path for path in item.source.files if path not in told]
+        told.update(others)
         files += [report, *(part_report(path, item.source.path) for path in others)]
     return ImportReport(
         files=tuple(files),
