@@ -56,6 +56,8 @@ class ReadOptions:
         Benchmark that every run belongs to, whatever its log says.
     only_benchmark : str or None
         Benchmark of runs whose log names none.
+    task_benchmarks : mapping of (str, str) to str
+        (harness, task) -> the benchmark of another name that a task's runs were imported into.
     """
 
     agent: str | None = None
@@ -65,10 +67,12 @@ class ReadOptions:
     stored: Mapping[tuple[str, str, str], VerdictRule] = field(default_factory=dict)
     benchmark: str | None = None
     only_benchmark: str | None = None
+    task_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def rule(self, harness: str, task: str | None) -> VerdictRule:
         """Answers in force for a task of a tool: the command line's over the history's."""
-        benchmark = self.benchmark or task or self.only_benchmark or ""
+        usual = self.task_benchmarks.get((harness, task or ""), task)
+        benchmark = self.benchmark or usual or self.only_benchmark or ""
         rule = self.given_for(task)
         for scope in (task or "", ""):
             rule = rule.over(self.stored.get((benchmark, harness, scope), VerdictRule()))

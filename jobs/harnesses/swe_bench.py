@@ -161,7 +161,7 @@ def _is_instance(file: Peek) -> bool:
         return False
     if isinstance(file.document, dict):
         return "resolved" in as_object(file.document.get(file.path.parent.name))
-    return file.path.parts[-6:-4] == LOGS or file.path.resolve().parts[-6:-4] == LOGS
+    return file.path.parts[-6:-4] == LOGS or file.path.absolute().parts[-6:-4] == LOGS
 
 
 def _identity(path: Path, form: _Form | None) -> RunIdentity:

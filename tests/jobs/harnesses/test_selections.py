@@ -1,6 +1,7 @@
 """Selections against the matching rules of the tools they are for."""
 
 import json
+import re
 import shlex
 import subprocess
 from fnmatch import fnmatch
@@ -25,7 +26,7 @@ TEXTS = st.text(
     st.one_of(st.sampled_from("*?[]!-:,07 \t'\"\\aA²"), st.characters(exclude_categories=["Cs"])),
     min_size=1,
     max_size=12,
-).filter(lambda text: text.strip() and "\0" not in text)
+).filter(lambda text: text.strip() and not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text))
 IDS = st.one_of(TEXTS, st.integers(-(10**30), 10**30))
 
 
