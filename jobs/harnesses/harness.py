@@ -21,8 +21,14 @@ one line in `registry.HARNESSES`. A reader does four things.
    file, a configuration), literal-safe, and marked with `context.mark` (tags) or
    `context.label` (names), which `read` finds again with `subset_marked`. What the
    tool cannot express is an `InputError`, or is given in a safe form with a note.
-4. `LogFile.locators` carries what the tool calls a question where that differs
-   from its key (a position, a node id); the history keeps the newest for `selection`.
+4. `LogFile` says what the history must know beyond the runs: `has_tasks` where ids
+   are unique within a task only; `decided` where the log itself names what decides;
+   `lineages` where a retry goes on with an earlier run; `locators` where the tool
+   calls a question by something else than its key (a position, a node id), which
+   `selection` gets back.
+
+Tests: a sample of the tool through the command line (tests/jobs/harnesses/test_tool_samples.py),
+small made logs, damage (test_damage.py), and the tool itself (tests/roundtrip/).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -52,13 +52,15 @@ class SweBench:
 
     def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
         """Claim reports, folders of instance reports, and leaderboard entries."""
-        folders: dict[Path, list[Path]] = {}
-        for file in files:
-            if _is_instance(file):
-                folders.setdefault(file.path.parent.parent, []).append(file.path)
-        paths = [file.path for file in files]
-        for folder in folders:
-            inside = [path for path in paths if folder in path.parents]
+        paths = {file.path for file in files}
+        folders: dict[Path, list[Path]] = {
+            file.path.parent.parent: [] for file in files if _is_instance(file)
+        }
+        for path in sorted(paths) if folders else ():
+            folder = next((parent for parent in path.parents if parent in folders), None)
+            if folder is not None:
+                folders[folder].append(path)
+        for folder, inside in folders.items():
             yield LogUnit(path=folder, files=tuple(inside))
         for file in files:
             if file.path.name.endswith(".response.json"):
