@@ -27,7 +27,8 @@ def with_stored_rules(
     stored = {
         (*place, task): _rule_of(answers, task)
         for place, answers in stored_answers(history).items()
-        for task in {field.partition(SCOPE)[2] for field in answers}
+        for task in sorted({field.partition(SCOPE)[2] for field in answers})
+        if not _rule_of(answers, task).is_empty
     }
     return replace(
         options,

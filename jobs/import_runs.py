@@ -1,20 +1,22 @@
 """Import runs: each log stored whole, or refused whole with the reason."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
-from jobs.import_report import FileReport, ImportReport, part_report, refused_report
+from jobs.import_report import FileReport, ImportReport, part_report
 from jobs.import_rules import with_stored_rules
-from jobs.import_sources import Source, read_sources
-from jobs.import_store import StoreOptions, store_source
+from jobs.import_sources import Source, all_questions, read_sources
+from jobs.import_store import StoreOptions, store_source, unread_report
 from jobs.import_targets import Addressing, questions_by_benchmark
-from jobs.import_tasks import Addressed, home_tasks, with_task_keys
+from jobs.import_tasks import Addressed, Place, home_tasks, with_task_keys
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
 from storage.benchmarks import benchmark_names
+from storage.imported_files import remembered_files
 from storage.runs import RunWritten
 from storage.subsets import subset_benchmarks
 from storage.verdict_rules import stored_answers
@@ -71,6 +73,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     with app.open_history(read_only=True) as history:
         known = tuple(benchmark_names(history))
         answers = stored_answers(history)
+        files = remembered_files(history)
         candidates = known or tuple(app.settings.benchmark)
         read = with_stored_rules(
             history,
@@ -89,16 +92,28 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         subset_benchmarks=handed_out,
         task_benchmarks=read.task_benchmarks,
     )
-    found = read_sources(paths, harness=options.harness, options=read)
+
+    def fingerprint(file_hash: str) -> str:
+        return _fingerprint(file_hash, app, read, options)
+
+    found = read_sources(
+        paths,
+        harness=options.harness,
+        options=read,
+        remembered=lambda digest: files.get(fingerprint(digest)),
+    )
     addressed = [_addressed(source, addressing) for source in found]
     homes = home_tasks(addressed, answers)
-    items = [replace(item, source=with_task_keys(item, homes)) for item in addressed]
-    if all(item.source.refusal is not None for item in items):
-        return _report([_refused(item.source) for item in items], options, items)
+    items = [replace(item, source=_keyed(item, homes)) for item in addressed]
+    if all(item.source.refusal or item.source.known for item in items):
+        return _report([(unread_report(item.source), []) for item in items], options, items)
     store = StoreOptions(
         now=app.clock.now(),
-        read=options.read,
-        questions=questions_by_benchmark(log for item in items for log in item.source.logs),
+        given=options.read,
+        read=read,
+        addressing=addressing,
+        fingerprint=fingerprint,
+        questions=all_questions(item.source for item in items),
         homes=homes,
         replace=options.replace,
         extend_bank=options.extend_bank,
@@ -110,20 +125,33 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     return _report(results, options, items)
 
 
+def _fingerprint(file_hash: str, app: App, read: ReadOptions, options: ImportOptions) -> str:
+    """Hash of a file's bytes and of all that decides what is read from them."""
+    how = (file_hash, read.agent, read.timezone, read.given, read.given_by_task, read.stored)
+    parts = (*how, options.harness, options.benchmark, options.purpose, options.subset_id)
+    return hashlib.sha256(repr((*parts, app.settings.rules)).encode()).hexdigest()
+
+
+def _keyed(item: Addressed, homes: Mapping[Place, str]) -> Source:
+    source = with_task_keys(item, homes)
+    if source.large is not None:
+        return source
+    return replace(source, questions=questions_by_benchmark(source.logs))
+
+
 def _addressed(source: Source, addressing: Addressing) -> Addressed:
     try:
+        if source.large is not None:
+            questions = addressing.address_questions(source.large.questions)
+            return Addressed(source=replace(source, questions=questions))
         logs = addressing.address(source.logs, has_tasks=source.has_tasks)
     except InputError as error:
-        return Addressed(source=replace(source, logs=(), refusal=str(error)))
+        return Addressed(source=replace(source, logs=(), large=None, refusal=str(error)))
     return Addressed(
         source=replace(source, logs=logs),
         tasks=tuple(log.benchmark for log in source.logs),
         benchmarks=tuple(str(log.benchmark) for log in logs),
     )
-
-
-def _refused(source: Source) -> tuple[FileReport, list[RunWritten]]:
-    return refused_report(source.path, str(source.refusal), skipped=source.is_skipped), []
 
 
 def _report(

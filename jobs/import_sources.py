@@ -2,16 +2,17 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.harnesses.discovery import FoundLog, find_logs
-from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.harness import LargeLog, ReadOptions, StreamingHarness
 from jobs.harnesses.registry import harnesses_named
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
+from storage.imported_files import ImportedFile
 
 NO_LOG = "not a log of a known tool"
 
@@ -40,6 +41,12 @@ class Source:
         Why nothing of it is imported.
     is_skipped : bool
         Whether it was only met in a folder and is no log.
+    large : LargeLog or None
+        In place of `logs` where these are too many for memory.
+    questions : mapping of str to frozenset of str
+        Questions by benchmark, once the runs are addressed.
+    known : ImportedFile or None
+        Set if the log need not be read: all of it is stored.
     """
 
     path: Path
@@ -56,6 +63,9 @@ class Source:
     file_hash: str = ""
     refusal: str | None = None
     is_skipped: bool = False
+    large: LargeLog | None = None
+    questions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    known: ImportedFile | None = None
 
 
 def read_sources(
@@ -63,8 +73,12 @@ def read_sources(
     *,
     harness: str,
     options: ReadOptions,
+    remembered: Callable[[str], ImportedFile | None] = lambda _: None,
 ) -> Iterator[Source]:
     """Read files, and folders with all they contain, in order of name.
+
+    Large files of which `remembered` (given the hash of the bytes) knows that all is
+    stored are not read, the others only surveyed.
 
     A log that cannot be read is a refused source, not an error.
 
@@ -85,10 +99,21 @@ def read_sources(
             if resolved <= seen:
                 continue
             seen |= resolved
-            yield _read(log, options)
+            yield _read(log, options, remembered)
 
 
-def _read(log: FoundLog, options: ReadOptions) -> Source:
+def all_questions(sources: Iterable[Source]) -> dict[str, frozenset[str]]:
+    """Questions of all addressed logs, by benchmark."""
+    questions: dict[str, frozenset[str]] = {}
+    for source in sources:
+        for benchmark, ids in source.questions.items():
+            questions[benchmark] = questions.get(benchmark, frozenset()) | ids
+    return questions
+
+
+def _read(
+    log: FoundLog, options: ReadOptions, remembered: Callable[[str], ImportedFile | None]
+) -> Source:
     path, files = log.unit.path, log.unit.files
     if log.harness is None or log.unit.not_a_log is not None:
         return Source(
@@ -102,6 +127,17 @@ def _read(log: FoundLog, options: ReadOptions) -> Source:
             raise InputError("no such file")
         if not path.is_file() and files == (path,):
             raise InputError("is not a regular file")
+        if isinstance(log.harness, StreamingHarness) and log.harness.is_large(path):
+            file_hash = _hash(files)
+            known = remembered(file_hash)
+            return Source(
+                path=path,
+                files=files,
+                harness=log.harness.name,
+                file_hash=file_hash,
+                large=None if known is not None else log.harness.open_large(path),
+                known=known,
+            )
         found = log.harness.read(log.unit, options)
         file_hash = _hash(files)
     except InputError as error:

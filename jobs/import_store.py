@@ -1,20 +1,22 @@
 """Store one log of an import in a transaction, or nothing of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from jobs.harnesses.harness import ReadOptions
 from jobs.import_notes import selection_notes, with_failed_others
-from jobs.import_report import PARTIAL, FileReport, refused_report
+from jobs.import_report import KNOWN, PARTIAL, FileReport, refused_report
 from jobs.import_rules import remember_rule, stored_rule
 from jobs.import_sources import Source
-from jobs.import_targets import prepare_bank, questions_by_benchmark
+from jobs.import_targets import Addressing, prepare_bank
 from jobs.import_tasks import Addressed, Place, remember_tasks
+from jobs.part_notes import merged_notes
 from recurring_eval.errors import InputError
 from recurring_eval.records import Bank, RunLog
 from storage.history import History
+from storage.imported_files import ImportedFile, remember_file
 from storage.lineages import continue_run, lineage_run, save_lineage
 from storage.locators import save_locators
 from storage.runs import RunWritten, list_runs, write_runs
@@ -30,8 +32,14 @@ class StoreOptions:
     Attributes
     ----------
     now : datetime
+    given : ReadOptions
+        What was given on the command line, to be remembered.
     read : ReadOptions
-        How the logs were read; what was given on the command line is remembered.
+        How logs are read, with what the history remembers.
+    addressing : Addressing
+        For logs that are read in parts.
+    fingerprint : callable
+        Hash of a file's bytes -> hash of them and of all that decides what is read.
     questions : mapping of str to frozenset of str
         Questions of the whole import by benchmark.
     homes : mapping of (str, str) to str
@@ -41,7 +49,10 @@ class StoreOptions:
     """
 
     now: datetime
+    given: ReadOptions
     read: ReadOptions
+    addressing: Addressing
+    fingerprint: Callable[[str], str]
     questions: Mapping[str, frozenset[str]]
     homes: Mapping[Place, str]
     replace: bool
@@ -58,14 +69,15 @@ def store_source(
 ) -> tuple[FileReport, list[RunWritten]]:
     """Store one log in a transaction; report why it was refused where it was."""
     source = item.source
-    if source.refusal is not None:
-        return refused_report(source.path, source.refusal, skipped=source.is_skipped), []
+    if source.refusal is not None or source.known is not None:
+        return unread_report(source), []
     written: list[RunWritten] = []
-    notes = list(source.notes)
+    notes: list[str] = []
+    n_verdicts = 0
     try:
         with history.transaction():
-            for benchmark, ids in questions_by_benchmark(source.logs).items():
-                bank = prepare_bank(
+            banks = {
+                benchmark: prepare_bank(
                     history,
                     benchmark,
                     file_questions=ids,
@@ -73,10 +85,26 @@ def store_source(
                     extend=options.extend_bank,
                     now=options.now,
                 )
-                more, runs = _store_benchmark(history, item, benchmark, bank, options)
-                notes += more
-                written += runs
+                for benchmark, ids in source.questions.items()
+            }
+            for benchmark in banks:
+                notes += _remember_rules(history, item, benchmark, options)
+            for part in _parts(source, options):
+                notes += part.notes
+                n_verdicts += sum(len(log.outcome) for log in part.logs)
+                for benchmark, bank in banks.items():
+                    more, runs = _store_benchmark(history, part, benchmark, bank, options)
+                    notes += more
+                    written += runs
             remember_tasks(history, item, options.homes, now=options.now)
+            if source.large is not None:
+                file = ImportedFile(
+                    fingerprint=options.fingerprint(source.file_hash),
+                    file_hash=source.file_hash,
+                    n_runs=len(written),
+                    n_verdicts=n_verdicts,
+                )
+                remember_file(history, file, now=options.now)
             if options.dry_run:
                 raise _DryRunOver
     except _DryRunOver:
@@ -89,28 +117,58 @@ def store_source(
     report = FileReport(
         path=str(source.path),
         status=PARTIAL if is_partial else status,
-        runs=len(source.logs),
-        verdicts=sum(len(log.outcome) for log in source.logs),
+        runs=len(written),
+        verdicts=n_verdicts,
         reason=source.partial,
-        notes=tuple(notes),
+        notes=merged_notes(notes),
     )
     return report, written
 
 
+def unread_report(source: Source) -> FileReport:
+    """Report a log that was refused, skipped, or known to be stored already."""
+    if source.known is not None:
+        path, known = str(source.path), source.known
+        return FileReport(path=path, status=KNOWN, runs=known.n_runs, verdicts=known.n_verdicts)
+    return refused_report(source.path, str(source.refusal), skipped=source.is_skipped)
+
+
+def _parts(source: Source, options: StoreOptions) -> Iterator[Source]:
+    """Give the logs of a source: all, or some at a time if it is large."""
+    if source.large is None:
+        yield source
+        return
+    for part in source.large.read_parts(options.read, harness=source.harness):
+        logs = options.addressing.address(part.runs)
+        strays = [log.run_key for log in logs if log.benchmark not in source.questions]
+        if strays:
+            raise InputError(f"run {strays[0]} names no benchmark; give it with --benchmark")
+        yield replace(source, logs=logs, notes=part.notes)
+
+
+def _remember_rules(
+    history: History, item: Addressed, benchmark: str, options: StoreOptions
+) -> list[str]:
+    """Remember what was answered for the tasks of a benchmark."""
+    notes = []
+    for task in item.tasks_in(benchmark) or [None]:
+        place = (benchmark, item.source.harness, task)
+        rule = options.given.given_for(task)
+        rule = rule.over(stored_rule(history, *place)).over(item.source.decided)
+        notes += remember_rule(history, *place, rule, now=options.now)
+    return notes
+
+
 def _store_benchmark(
-    history: History, item: Addressed, benchmark: str, bank: Bank, options: StoreOptions
+    history: History, source: Source, benchmark: str, bank: Bank, options: StoreOptions
 ) -> tuple[list[str], list[RunWritten]]:
-    """Store what a log holds of one benchmark."""
-    source = item.source
+    """Store what a log, or a part of it, holds of one benchmark."""
     logs = [log for log in source.logs if log.benchmark == benchmark]
+    if not logs:
+        return [], []
     if source.others_failed:
         logs = [with_failed_others(log, bank) for log in logs]
     notes = [note for log in logs for note in selection_notes(history, log, bank)]
-    for task in item.tasks_in(benchmark):
-        place = (benchmark, source.harness, task)
-        rule = options.read.given_for(task)
-        rule = rule.over(stored_rule(history, *place)).over(source.decided)
-        notes += remember_rule(history, *place, rule, now=options.now)
     locators = source.locators.get(benchmark, {})
     if locators:
         logged_at = max(log.started_at for log in logs)

@@ -62,13 +62,38 @@ class Addressing:
         InputError
             If a benchmark is unknown, ambiguous or not named at all.
         """
-        named = sorted({log.benchmark for log in logs if log.benchmark is not None})
-        if self.benchmark is not None and len(named) > 1 and not has_tasks:
+        if not has_tasks:
+            self._require_one({log.benchmark for log in logs})
+        return tuple(self._address(log, is_task=has_tasks) for log in logs)
+
+    def address_questions(
+        self, questions: Mapping[str | None, frozenset[str]]
+    ) -> dict[str, frozenset[str]]:
+        """Gather questions by the benchmark their runs belong to.
+
+        Raises
+        ------
+        InputError
+            As `address`.
+        """
+        self._require_one(questions)
+        addressed: dict[str, frozenset[str]] = {}
+        for named, ids in questions.items():
+            implied = self.subset_benchmarks.get(self.subset_id or "")
+            benchmark = self._benchmark(named or implied)
+            addressed[benchmark] = addressed.get(benchmark, frozenset()) | ids
+        return addressed
+
+    def _require_one(self, named: Iterable[str | None]) -> None:
+        names = sorted({name for name in named if name is not None})
+        if self.benchmark is not None and len(names) > 1:
             raise InputError(
-                f"has several benchmarks, {_listed(named)}; leave out --benchmark, "
+                f"has several benchmarks, {_listed(names)}; leave out --benchmark, "
                 "or split the file"
             )
-        return tuple(self._address(log, is_task=has_tasks) for log in logs)
+
+    def _benchmark(self, named: str | None) -> str:
+        return self._allowed(self.benchmark or named or self._only_one())
 
     def _address(self, log: RunLog, *, is_task: bool) -> RunLog:
         subset_id = asked_subset(log, self.subset_id, self.subset_benchmarks)
@@ -77,7 +102,7 @@ class Addressing:
         if is_task and named is not None:
             # A task is the tool's name, which need not be the benchmark's.
             named = implied or self.task_benchmarks.get((log.harness, named), named)
-        benchmark = self._allowed(self.benchmark or named or implied or self._only_one())
+        benchmark = self._benchmark(named or implied)
         purpose, family = self.settings.rule_for(
             benchmark=benchmark, agent=log.agent, tags=log.tags
         )

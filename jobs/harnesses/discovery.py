@@ -69,6 +69,24 @@ def looks_like_log(path: Path) -> bool:
     return path.suffix.lower() in _LOG_SUFFIXES
 
 
+def logs_among(paths: Sequence[Path], *, harness: str) -> list[Path]:
+    """Files that are logs, or the folders whose files make up one.
+
+    Raises
+    ------
+    InputError
+        If there is no such harness.
+    """
+    left = {path: Peek(path) for path in paths}
+    logs = []
+    for reader in harnesses_named(harness):
+        for unit in reader.find(list(left.values())):
+            claimed = [left.pop(file) for file in unit.files if file in left]
+            if claimed and unit.not_a_log is None:
+                logs.append(unit.path)
+    return logs
+
+
 def _file_alone(path: Path, readers: Sequence[Harness]) -> tuple[LogUnit, Harness]:
     if path.is_file():
         for reader in readers:

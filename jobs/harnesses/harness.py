@@ -31,7 +31,7 @@ Tests: a sample of the tool through the command line (tests/jobs/harnesses/test_
 small made logs, damage (test_damage.py), and the tool itself (tests/roundtrip/).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -187,6 +187,49 @@ class SelectingHarness(Harness, Protocol):
         InputError
             If the tool cannot, saying why and what to do instead.
         """
+        ...
+
+
+class LargeLog(Protocol):
+    """A log of which everything but the verdicts is known, read some runs at a time."""
+
+    @property
+    def questions(self) -> Mapping[str | None, frozenset[str]]:
+        """Questions by benchmark; None where the log names none."""
+        ...
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        ...
+
+    def read_parts(self, options: ReadOptions, *, harness: str) -> Iterator[LogFile]:
+        """Read the runs, each in one part and whole.
+
+        Raises
+        ------
+        InputError
+            As `Harness.read`, when the wrong part is met.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingHarness(Harness, Protocol):
+    """Also reads logs that are too large for memory."""
+
+    def open_large(self, path: Path) -> LargeLog | None:
+        """Survey a large log; None if it can be read at once.
+
+        Raises
+        ------
+        InputError
+            As `Harness.read`.
+        """
+        ...
+
+    def is_large(self, path: Path) -> bool:
+        """Whether `open_large` would survey the file; never raises InputError."""
         ...
 
 

@@ -11,8 +11,9 @@ from jobs.harnesses.peek import Peek
 from jobs.harnesses.table.column import RawTable, normalised
 from jobs.harnesses.table.csv_file import read_csv
 from jobs.harnesses.table.jsonl_file import read_jsonl
+from jobs.harnesses.table.large_table import LARGE_ROWS, LargeTable, open_large
 from jobs.harnesses.table.names import NAMES, choose_columns
-from jobs.harnesses.table.parquet_file import read_parquet
+from jobs.harnesses.table.parquet_file import read_parquet, row_count
 from jobs.harnesses.table.run_logs import build_run_logs
 from recurring_eval.errors import InputError
 
@@ -28,10 +29,30 @@ class LongTable:
     """CSV, JSON lines and Parquet written by anyone's own scripts."""
 
     name: str = "table"
+    large_rows: int = LARGE_ROWS
 
     def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
         """Claim the files whose names end as those of tables do, and JSON lines with verdicts."""
         return one_file_units(file for file in files if _may_be_table(file))
+
+    def is_large(self, path: Path) -> bool:
+        """Whether a file is read some runs at a time."""
+        try:
+            with path.open("rb") as file:
+                is_parquet = file.read(len(_PARQUET_MARK)) == _PARQUET_MARK
+        except OSError:
+            return False
+        return is_parquet and row_count(path) > self.large_rows
+
+    def open_large(self, path: Path) -> LargeTable | None:
+        """Survey a large Parquet file; None for any other.
+
+        Raises
+        ------
+        InputError
+            As `read`.
+        """
+        return open_large(path) if self.is_large(path) else None
 
     def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
         """Read a file; what it is follows from its content, not its name.

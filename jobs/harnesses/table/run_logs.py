@@ -9,17 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.harnesses.harness import ReadOptions
-from jobs.harnesses.table.column import Column, RawTable, normalised
+from jobs.harnesses.table.amounts import amounts
+from jobs.harnesses.table.column import Column, RawTable
 from jobs.harnesses.table.distinct_rows import drop_repeated_rows
-from jobs.harnesses.table.identifiers import Keys, read_keys, read_trials
+from jobs.harnesses.table.identifiers import (
+    Keys,
+    SharedNames,
+    TrialColumn,
+    read_keys,
+    read_trials,
+)
 from jobs.harnesses.table.run_facts import UNKNOWN_AGENT, Facts, RunFacts
 from jobs.harnesses.table.times import NO_TIME, read_times
-from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
+from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts, says_yes
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog, RunPurpose
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECONDS: Final = "latency_ms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +42,46 @@ class _Rows:
     cost: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What holds for a file as a whole, where only a part of its rows is at hand."""
+
+    trials: TrialColumn
+    says_yes: bool
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Column]) -> "FileFacts":
+        """Look at all rows, or at a part of them."""
+        return cls(
+            trials=TrialColumn.of(columns.get("trial")), says_yes=says_yes(columns["verdict"])
+        )
+
+    def __or__(self, other: "FileFacts") -> "FileFacts":
+        return FileFacts(
+            trials=self.trials | other.trials, says_yes=self.says_yes or other.says_yes
+        )
+
+
 def build_run_logs(
-    table: RawTable, columns: Mapping[str, Column], options: ReadOptions, *, harness: str
+    table: RawTable,
+    columns: Mapping[str, Column],
+    options: ReadOptions,
+    *,
+    harness: str,
+    facts: FileFacts | None = None,
 ) -> tuple[tuple[RunLog, ...], list[str]]:
     """Interpret the columns and split the rows into runs.
+
+    Parameters
+    ----------
+    table : RawTable
+        With all rows of every run in it.
+    columns : mapping
+        Meaning -> column.
+    options : ReadOptions
+    harness : str
+    facts : FileFacts, optional
+        Of the file that `table` is a part of, if it is not the whole.
 
     Returns
     -------
@@ -52,11 +94,13 @@ def build_run_logs(
     InputError
         For an unreadable cell, contradicting rows, a run without time or valid verdict.
     """
-    run, names, benchmarks = _runs_of_rows(table, columns)
-    facts = RunFacts(table, columns)
+    run, names, benchmarks = runs_of_rows(table, columns)
+    run_facts = RunFacts(table, columns)
     named = {name for name in benchmarks if name is not None}
     rule = options.rule(harness, min(named) if len(named) == 1 else None)
-    rows, notes = _read_rows(table, columns, run, options, threshold=rule.threshold)
+    rows, notes = _read_rows(
+        table, columns, run, options, facts or FileFacts.of(columns), threshold=rule.threshold
+    )
     kept, dropped = drop_repeated_rows(
         table,
         run=run,
@@ -68,9 +112,10 @@ def build_run_logs(
         has_trials="trial" in columns,
     )
     notes += dropped
-    if options.agent is None and not facts.names_agents():
+    if options.agent is None and not run_facts.names_agents():
         notes.append(f"no column names the agent; it is {UNKNOWN_AGENT!r} (--agent names it)")
     starts = np.flatnonzero(np.diff(run[kept], prepend=-1))
+    question_names = SharedNames(rows.questions)
     logs = []
     for chosen in np.split(kept, starts[1:]):
         code = run[chosen[0]]
@@ -78,9 +123,10 @@ def build_run_logs(
             _run_log(
                 names[code],
                 benchmarks[code],
-                facts.of_run(chosen, names[code], agent=options.agent),
+                run_facts.of_run(chosen, names[code], agent=options.agent),
                 rows,
                 chosen,
+                question_names=question_names,
                 time_column=columns["time"].name,
                 harness=harness,
             )
@@ -88,7 +134,7 @@ def build_run_logs(
     return tuple(logs), notes
 
 
-def _runs_of_rows(
+def runs_of_rows(
     table: RawTable, columns: Mapping[str, Column]
 ) -> tuple[NDArray[np.int32], Sequence[str], Sequence[str | None]]:
     """Run of each row; the same id in two benchmarks is two runs."""
@@ -107,18 +153,20 @@ def _read_rows(
     columns: Mapping[str, Column],
     run: NDArray[np.int32],
     options: ReadOptions,
+    facts: FileFacts,
     *,
     threshold: float | None,
 ) -> tuple[_Rows, list[str]]:
     questions = read_keys(table, columns["question"], "question")
     cell = run.astype(np.int64) * len(questions.names) + questions.codes
-    trial, notes = read_trials(table, columns.get("trial"), cell)
+    trial, notes = read_trials(table, columns.get("trial"), cell, trials=facts.trials)
     verdicts = read_verdicts(
         table,
         columns["verdict"],
         error=columns.get("error"),
         status=columns.get("status"),
         threshold=threshold,
+        n_is_no=facts.says_yes,
     )
     started = read_times(table, columns["time"], options.timezone)
     finished = np.full(table.n_rows, NO_TIME)
@@ -131,8 +179,8 @@ def _read_rows(
         verdicts=verdicts,
         started=started.microseconds,
         finished=finished,
-        duration=_amounts(columns.get("duration"), table.n_rows),
-        cost=_amounts(columns.get("cost"), table.n_rows),
+        duration=amounts(columns.get("duration"), table.n_rows),
+        cost=amounts(columns.get("cost"), table.n_rows),
     )
     return rows, [*notes, *verdicts.notes, *started.notes]
 
@@ -144,6 +192,7 @@ def _run_log(
     rows: _Rows,
     chosen: NDArray[np.intp],
     *,
+    question_names: SharedNames,
     time_column: str,
     harness: str,
 ) -> RunLog:
@@ -160,7 +209,7 @@ def _run_log(
         raise InputError(f"run {run_key!r} has no time in column `{time_column}`")
     question = rows.questions.codes[chosen]
     is_first = np.diff(question, prepend=-1) != 0
-    question_ids = tuple(rows.questions.names[code] for code in question[is_first])
+    question_ids, content_hashes = question_names.of(question[is_first])
     reason = rows.verdicts.reason[chosen]
     return RunLog(
         run_key=run_key,
@@ -176,7 +225,7 @@ def _run_log(
         subset_id=facts.subset_id,
         session_id=facts.session_id,
         question_ids=question_ids,
-        content_hashes=("",) * len(question_ids),
+        content_hashes=content_hashes,
         question_index=(np.cumsum(is_first) - 1).astype(np.int32),
         trial=rows.trial[chosen],
         outcome=outcome,
@@ -191,21 +240,3 @@ def _run_log(
 
 def _moment(microseconds: np.int64) -> datetime:
     return _EPOCH + timedelta(microseconds=int(microseconds))
-
-
-def _amounts(column: Column | None, n_rows: int) -> NDArray[np.float64]:
-    """Non-negative numbers, durations in seconds; NaN where the cell has none."""
-    if column is None:
-        return np.full(n_rows, np.nan)
-    numbers = np.array([_amount(value) for value in column.scalars()], dtype=np.float64)
-    if normalised(column.name) == _MILLISECONDS:
-        numbers = numbers / 1000.0
-    return column.take(numbers, np.nan)
-
-
-def _amount(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else float("nan")
-    except (ValueError, OverflowError):
-        return float("nan")
-    return number if 0.0 <= number < float("inf") else float("nan")
