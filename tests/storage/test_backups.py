@@ -133,7 +133,7 @@ def test_restore_brings_everything_back(path: Path, tmp_path: Path, harm: str) -
             History.open(path)
     before = damaged.read_bytes() if damaged.exists() else b""
     done = restore_backup(made.path, path, now=NOW)
-    assert done.lost.startswith("commits 6 to 6 (lost: run +1, verdict +10")
+    assert done.lost.startswith("commits 7 to 7 (lost: run +1, verdict +10")
     assert keys(path) == ["r0", "r1", "r2"]
     with History.open(path) as history:
         (loss,) = history.check(accepted_losses)

@@ -147,7 +147,7 @@ def test_older_copy_in_the_place_of_the_history_is_refused(path: Path, tmp_path:
     with History.open(path) as history:
         add_run(history, "x")
     shutil.copy(tmp_path / "old", path)
-    with pytest.raises(HistoryDamagedError, match=r"ends with number 5, but history.seq knows 6"):
+    with pytest.raises(HistoryDamagedError, match=r"ends with number 6, but history.seq knows 7"):
         History.open(path)
 
 
@@ -216,7 +216,7 @@ def test_loss_is_accepted_for_a_reason_that_is_kept(path: Path) -> None:
     log_of(path).unlink()
     loss = accept_loss(path, reason="imported again from the logs", now=NOW)
     assert loss is not None
-    assert loss.lost.startswith("commits 6 to 7 (lost: run +1, verdict +10;")
+    assert loss.lost.startswith("commits 7 to 8 (lost: run +1, verdict +10;")
     with History.open(path) as history:
         assert history.notes == ()
         assert history.check(accepted_losses) == [loss]

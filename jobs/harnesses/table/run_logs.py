@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.harnesses.harness import ReadOptions
-from jobs.harnesses.table.column import Column, RawTable, normalised
+from jobs.harnesses.table.amounts import amounts
+from jobs.harnesses.table.column import Column, RawTable
 from jobs.harnesses.table.distinct_rows import drop_repeated_rows
 from jobs.harnesses.table.identifiers import (
     Keys,
@@ -25,7 +26,6 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog, RunPurpose
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECONDS: Final = "latency_ms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,11 @@ def build_run_logs(
     """
     run, names, benchmarks = runs_of_rows(table, columns)
     run_facts = RunFacts(table, columns)
-    rows, notes = _read_rows(table, columns, run, options, facts or FileFacts.of(columns))
+    named = {name for name in benchmarks if name is not None}
+    rule = options.rule(harness, min(named) if len(named) == 1 else None)
+    rows, notes = _read_rows(
+        table, columns, run, options, facts or FileFacts.of(columns), threshold=rule.threshold
+    )
     kept, dropped = drop_repeated_rows(
         table,
         run=run,
@@ -150,6 +154,8 @@ def _read_rows(
     run: NDArray[np.int32],
     options: ReadOptions,
     facts: FileFacts,
+    *,
+    threshold: float | None,
 ) -> tuple[_Rows, list[str]]:
     questions = read_keys(table, columns["question"], "question")
     cell = run.astype(np.int64) * len(questions.names) + questions.codes
@@ -159,7 +165,7 @@ def _read_rows(
         columns["verdict"],
         error=columns.get("error"),
         status=columns.get("status"),
-        threshold=options.threshold,
+        threshold=threshold,
         n_is_no=facts.says_yes,
     )
     started = read_times(table, columns["time"], options.timezone)
@@ -173,8 +179,8 @@ def _read_rows(
         verdicts=verdicts,
         started=started.microseconds,
         finished=finished,
-        duration=_amounts(columns.get("duration"), table.n_rows),
-        cost=_amounts(columns.get("cost"), table.n_rows),
+        duration=amounts(columns.get("duration"), table.n_rows),
+        cost=amounts(columns.get("cost"), table.n_rows),
     )
     return rows, [*notes, *verdicts.notes, *started.notes]
 
@@ -234,21 +240,3 @@ def _run_log(
 
 def _moment(microseconds: np.int64) -> datetime:
     return _EPOCH + timedelta(microseconds=int(microseconds))
-
-
-def _amounts(column: Column | None, n_rows: int) -> NDArray[np.float64]:
-    """Non-negative numbers, durations in seconds; NaN where the cell has none."""
-    if column is None:
-        return np.full(n_rows, np.nan)
-    numbers = np.array([_amount(value) for value in column.scalars()], dtype=np.float64)
-    if normalised(column.name) == _MILLISECONDS:
-        numbers = numbers / 1000.0
-    return column.take(numbers, np.nan)
-
-
-def _amount(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else float("nan")
-    except (ValueError, OverflowError):
-        return float("nan")
-    return number if 0.0 <= number < float("inf") else float("nan")
