@@ -152,7 +152,9 @@ def test_check_names_each_tolerance_that_is_missed():
 def test_tables_give_ours_over_theirs():
     row = example_row(0.999, 0.2, 1.0)
     assert "| girth 0.8.0 | 0.050 | 10 | 0.0050 |" in ratio_table([row])
-    assert "| difficulty: theirs and ours | 0.9990 | 0.10 | 9 |" in agreement_table([row])
+    assert "| difficulty | 9 | 0.9990, 0.10 | 0.9000, 0.20 | 0.9000, 0.20 |" in agreement_table(
+        [row]
+    )
     assert json.loads(as_json([row], {"seed": 1}))["rows"][0]["ratio"] == pytest.approx(0.005)
 
 

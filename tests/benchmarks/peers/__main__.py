@@ -6,7 +6,8 @@ Run it in the repository's own environment, from the repository's root::
     python -m tests.benchmarks.peers --environment /tmp/peers --work /tmp/peers-results
 
 ``--build`` makes a virtual environment there, outside the repository, and installs the
-peers from PyPI (torch among them, several hundred MB); without ``--environment`` it is
+peers from PyPI (torch among them, several hundred MB); the comparison itself takes five
+to six CPU minutes. Without ``--environment`` it is
 made in a temporary folder and thrown away. A peer that cannot be installed or fails is
 in the table with the reason. ``--work`` keeps each worker's result, and a result already
 there is used again, so an interrupted comparison goes on where it stopped. ``--check``

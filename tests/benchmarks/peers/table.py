@@ -7,6 +7,8 @@ from dataclasses import asdict
 
 from tests.benchmarks.peers.measure import Row
 
+PAIRS = ("theirs and ours", "theirs and truth", "ours and truth")
+
 
 def ratio_table(rows: Sequence[Row]) -> str:
     """CPU seconds of a fit or of one step, and ours over theirs."""
@@ -24,18 +26,20 @@ def ratio_table(rows: Sequence[Row]) -> str:
 
 
 def agreement_table(rows: Sequence[Row]) -> str:
-    """Correlations, root mean square differences and shares."""
-    lines = ["| task | peer | what | correlation | RMSE | n |", "|---|---|---|---:|---:|---:|"]
+    """Correlation and root mean square difference of each parameter, and shares."""
+    lines = [
+        f"| task | peer | what | n | {' | '.join(PAIRS)} |",
+        f"|---|---|---|---:|{'---:|' * len(PAIRS)}",
+    ]
     for row in rows:
-        lines += [
-            f"| {row.task} | {row.peer} | {what} | {found.correlation:.4f} "
-            f"| {two_digits(found.rmse)} | {found.n} |"
-            for what, found in row.agreements.items()
-        ]
-        lines += [
-            f"| {row.task} | {row.peer} | {what} | {share:.4f} | | |"
-            for what, share in row.shares.items()
-        ]
+        for label in dict.fromkeys(what.split(": ")[0] for what in row.agreements):
+            pairs = [row.agreements.get(f"{label}: {pair}") for pair in PAIRS]
+            cells = [f"{x.correlation:.4f}, {two_digits(x.rmse)}" if x else "" for x in pairs]
+            n = next(x.n for x in pairs if x)
+            lines.append(f"| {row.task} | {row.peer} | {label} | {n} | {' | '.join(cells)} |")
+        for what, share in row.shares.items():
+            cells = [f"{share:.4f}", *[""] * (len(PAIRS) - 1)]
+            lines.append(f"| {row.task} | {row.peer} | {what} | | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
