@@ -2,16 +2,29 @@
 
 from typing import Final
 
+from jobs.harnesses.harbor import Harbor
 from jobs.harnesses.harness import Harness, SelectingHarness
 from jobs.harnesses.inspect_ai import InspectAi
 from jobs.harnesses.lm_eval import LmEval
 from jobs.harnesses.long_table import LongTable
+from jobs.harnesses.promptfoo import Promptfoo
+from jobs.harnesses.py_test import PyTest
 from jobs.harnesses.swe_bench import SweBench
+from jobs.harnesses.terminal_bench import TerminalBench
 from recurring_eval.errors import InputError
 
 AUTO: Final = "auto"
 
-HARNESSES: Final[tuple[Harness, ...]] = (InspectAi(), LmEval(), SweBench(), LongTable())
+HARNESSES: Final[tuple[Harness, ...]] = (
+    InspectAi(),
+    LmEval(),
+    SweBench(),
+    Promptfoo(),
+    PyTest(),
+    TerminalBench(),
+    Harbor(),
+    LongTable(),
+)
 """Asked in this order; each claims files that those before it did not."""
 
 
