@@ -11,8 +11,8 @@ from storage.benchmarks import benchmark_row_id
 from storage.history import History
 from storage.runs import find_run
 
-INVALIDATED: Final = "invalidated"
-"""A reviewer took the verdict out, which a retry cannot mean."""
+RETRIED: Final = ("error", "not run")
+"""Kinds of reasons for which a retry runs a question again; any other is a decision."""
 
 _FACTS: Final = (
     "agent",
@@ -51,7 +51,7 @@ def continue_run(
     """Rewrite a log of a retry as more verdicts of the stored run.
 
     A stored verdict that is missing gives way to a valid one of the retry;
-    verdicts missing in the retry say nothing about those that are stored. Write
+    verdicts that failed to come about in the retry say nothing about those stored. Write
     the result with ``replace=True``, which then replaces nothing but missing
     verdicts, unless valid ones may be replaced as well.
 
@@ -79,7 +79,8 @@ def continue_run(
             continue
         before = stored[cell]
         reason = "" if outcome != MISSING else log.reasons[log.reason_index[row]]
-        changed = before is not None and (outcome == 1 - before or reason.startswith(INVALIDATED))
+        decided = bool(reason) and reason.partition(":")[0] not in RETRIED
+        changed = before is not None and (outcome == 1 - before or decided)
         keep[row] = changed or (before is None and outcome != MISSING)
         if changed and not replace:
             raise InputError(

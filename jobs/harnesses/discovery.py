@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from jobs.harnesses.harness import Harness, LogUnit
-from jobs.harnesses.peek import Peek
+from jobs.harnesses.json_files import read_json
+from jobs.harnesses.peek import SMALL_BYTES, Peek
 from jobs.harnesses.registry import harnesses_named
+from recurring_eval.errors import InputError
 
 _LOG_SUFFIXES: Final = frozenset(
     (".csv", ".eval", ".json", ".jsonl", ".ndjson", ".parquet", ".tsv", ".xml", ".yaml")
@@ -79,10 +81,10 @@ def _file_alone(path: Path, readers: Sequence[Harness]) -> tuple[LogUnit, Harnes
 def _unclaimed(file: Peek) -> FoundLog:
     problem = None
     if looks_like_log(file.path):
-        if file.size == 0:
-            problem = "is empty"
-        elif file.size > 0 and not file.head:
+        if file.size > 0 and not file.head:
             problem = "cannot be read"
+        elif file.size == 0 or (file.path.suffix == ".json" and file.document is None):
+            problem = _json_problem(file)
     return FoundLog(unit=LogUnit(path=file.path, files=(file.path,)), harness=None, problem=problem)
 
 
@@ -90,3 +92,16 @@ def _files_in(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
+
+
+def _json_problem(file: Peek) -> str | None:
+    """Say what is wrong with a small file that should be JSON."""
+    if file.size > SMALL_BYTES:
+        return None
+    try:
+        read_json(file.path)
+    except InputError as error:
+        return str(error)
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+    return None

@@ -35,7 +35,7 @@ def zip_bytes(
     body, directory = b"", b""
     for name, content in members:
         packed = compressed(method, content)
-        raw = name.encode()
+        raw = name.encode(errors="replace")
         size = (promised or {}).get(name, len(content))
         common = struct.pack(
             "<HHHHHIIIHH",
