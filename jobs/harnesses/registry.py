@@ -11,6 +11,7 @@ from jobs.harnesses.promptfoo import Promptfoo
 from jobs.harnesses.py_test import PyTest
 from jobs.harnesses.swe_bench import SweBench
 from jobs.harnesses.terminal_bench import TerminalBench
+from jobs.harnesses.wide_table import WideTable
 from recurring_eval.errors import InputError
 
 AUTO: Final = "auto"
@@ -23,6 +24,7 @@ HARNESSES: Final[tuple[Harness, ...]] = (
     PyTest(),
     TerminalBench(),
     Harbor(),
+    WideTable(),
     LongTable(),
 )
 """Asked in this order; each claims files that those before it did not."""

@@ -1,5 +1,6 @@
 """Read Parquet."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,8 +13,16 @@ from jobs.harnesses.table.names import wanted_headers
 from recurring_eval.errors import InputError
 
 
-def read_parquet(path: Path) -> RawTable:
+def read_parquet(
+    path: Path, *, wanted: Callable[[list[str]], dict[str, int]] = wanted_headers
+) -> RawTable:
     """Read the known columns of a Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    wanted : callable
+        From the headers to the position of each column to read, by its name.
 
     Raises
     ------
@@ -23,7 +32,7 @@ def read_parquet(path: Path) -> RawTable:
     try:
         with pq.ParquetFile(path) as file:
             headers = list(file.schema_arrow.names)
-            positions = wanted_headers(headers)
+            positions = wanted(headers)
             # By name, and only plain columns: nested ones have no known name but `tags`.
             table = file.read(columns=[headers[position] for position in positions.values()])
             n_rows = file.metadata.num_rows

@@ -96,6 +96,15 @@ def read_verdicts(
     return Verdicts(outcome=outcome, reason=index, reasons=reasons, notes=tuple(notes))
 
 
+def may_be_verdict(value: object) -> bool:
+    """Whether a cell is a verdict, a score, or a word for a missing one."""
+    try:
+        _read_word(value, 0.0, n_is_no=True)
+    except InputError:
+        return value is None
+    return True
+
+
 class _Positions:
     """Distinct reasons in the order they were met."""
 
