@@ -42,6 +42,10 @@ def choose_id_field(
         If the chosen field does not exist.
     """
     fields = list(dict.fromkeys(field for record in records for field in record))
+    if chosen is not None and chosen != CONTENT and chosen not in fields:
+        # Another form of the same log may keep the same field elsewhere.
+        tail = chosen.rpartition(".")[2]
+        chosen = next((field for field in fields if field.rpartition(".")[2] == tail), chosen)
     if chosen is not None:
         return choose("field", [*fields, CONTENT], chosen, option="--question")
     for name in ID_NAMES:

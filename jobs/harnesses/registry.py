@@ -2,11 +2,18 @@
 
 from typing import Final
 
+from jobs.harnesses.deep_eval import DeepEval
+from jobs.harnesses.hal import Hal
 from jobs.harnesses.harbor import Harbor
 from jobs.harnesses.harness import Harness, SelectingHarness
+from jobs.harnesses.helm import Helm
 from jobs.harnesses.inspect_ai import InspectAi
+from jobs.harnesses.langfuse import Langfuse
 from jobs.harnesses.lm_eval import LmEval
 from jobs.harnesses.long_table import LongTable
+from jobs.harnesses.ml_flow import MlFlow
+from jobs.harnesses.openai_evals import OpenAiEvals
+from jobs.harnesses.phoenix import Phoenix
 from jobs.harnesses.promptfoo import Promptfoo
 from jobs.harnesses.py_test import PyTest
 from jobs.harnesses.swe_bench import SweBench
@@ -24,6 +31,13 @@ HARNESSES: Final[tuple[Harness, ...]] = (
     PyTest(),
     TerminalBench(),
     Harbor(),
+    OpenAiEvals(),
+    DeepEval(),
+    Hal(),
+    Helm(),
+    MlFlow(),
+    Phoenix(),
+    Langfuse(),
     WideTable(),
     LongTable(),
 )
