@@ -90,8 +90,8 @@ class OpenAiEvals:
         """
         raise InputError(
             "OpenAI evals knows samples by their position in the data file and can only run the "
-            f"first of them, so it cannot run {len(ids)} chosen ones of {context.benchmark!r}: in a "
-            "file cut down to them they would have other ids"
+            f"first of them, so it cannot run {len(ids)} chosen ones of {context.benchmark!r}: in "
+            "a file cut down to them they would have other ids"
         )
 
 

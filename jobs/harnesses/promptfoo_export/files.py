@@ -12,6 +12,7 @@ from typing import Final
 
 from jobs.harnesses.json_files import (
     MOST_BYTES,
+    as_number,
     as_object,
     inside,
     json_lines,
@@ -197,11 +198,7 @@ def _of_csv(path: Path) -> Export:
                     content=told or description,
                     outcome=outcome,
                     reason=missing_reason(ERROR) if outcome == MISSING else "",
-                    scores={key: float(value) for key, value in found.items() if _is_number(value)},
+                    scores={key: as_number(value) for key, value in found.items()},
                 )
             )
     return Export(rows=rows)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -57,7 +57,9 @@ def read_junit_session(path: Path, timezone: str | None) -> Session:
         Saying what is wrong.
     """
     cases: list[TestCase] = []
-    stamps, names, facts = set(), {}, {}
+    stamps: set[str] = set()
+    names: dict[str, bool] = {}
+    facts: dict[str, str] = {}
     guessed = False
     for case in read_junit(path):
         stamps.add(case.suite.timestamp)
