@@ -35,7 +35,7 @@ def select_nodes(ids: Sequence[str], context: SelectionContext) -> Selection:
         files={f"{label}.ids.txt": "".join(f"{node}\n" for node in nodes)},
         notes=(
             "run it in pytest's root folder, from which node ids are counted; one that no longer"
-            " exists stops the session",
+            " exists stops the session; to repeat, run it again, for --count changes the node ids",
             f"import {label}.xml; for a JSON report too, add --json-report"
             f" --json-report-file={label}.json --metadata subset_id {context.subset_id}",
         ),
