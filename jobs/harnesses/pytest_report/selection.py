@@ -36,7 +36,7 @@ def select_nodes(ids: Sequence[str], context: SelectionContext) -> Selection:
         notes=(
             "run it in pytest's root folder, from which node ids are counted; one that no longer"
             " exists stops the session; to repeat, run it again, for --count changes the node ids",
-            f"import {label}.xml; for a JSON report too, add --json-report"
-            f" --json-report-file={label}.json --metadata subset_id {context.subset_id}",
+            f"import {label}.xml; for a JSON report, add --json-report"
+            f" --json-report-file={label}.json and keep its name, the only place for the mark",
         ),
     )
