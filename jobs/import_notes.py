@@ -5,25 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from jobs.harnesses.selection import safe_name
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, FULL_RUN_MIN_VALID, MISSING, Bank, RunKind, RunLog
 from storage.history import History
-from storage.subsets import find_subset, subset_ids
+from storage.subsets import find_subset
 from storage.write_runs import NOT_RUN
 
 _SHOWN: Final = 5
-
-
-def with_whole_subset_id(history: History, log: RunLog) -> RunLog:
-    """Spell out a subset's id that a name could only carry with letters replaced."""
-    if log.subset_id is None:
-        return log
-    known = subset_ids(history)
-    found = [name for name in known if safe_name(name) == log.subset_id]
-    if log.subset_id in known or len(found) != 1:
-        return log
-    return replace(log, subset_id=found[0])
 
 
 def with_failed_others(log: RunLog, bank: Bank) -> RunLog:

@@ -29,7 +29,24 @@ def with_stored_rules(
         for place, answers in stored_answers(history).items()
         for task in {field.partition(SCOPE)[2] for field in answers}
     }
-    return replace(options, stored=stored, benchmark=benchmark, only_benchmark=only)
+    return replace(
+        options,
+        stored=stored,
+        benchmark=benchmark,
+        only_benchmark=only,
+        task_benchmarks=task_benchmarks(history),
+    )
+
+
+def task_benchmarks(history: History) -> dict[tuple[str, str], str]:
+    """Find the benchmark of another name that each (harness, task) belongs to, where it is one."""
+    known = stored_answers(history)
+    found: dict[tuple[str, str], set[str]] = {}
+    for (benchmark, harness), answers in known.items():
+        home, others = tasks_of(answers)
+        for task in (*others, *([] if home is None else [home])):
+            found.setdefault((harness, task), set()).add(benchmark)
+    return {place: min(names) for place, names in found.items() if len(names) == 1}
 
 
 def remember_rule(

@@ -16,6 +16,7 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
 from storage.benchmarks import benchmark_names
 from storage.runs import RunWritten
+from storage.subsets import subset_benchmarks
 from storage.verdict_rules import stored_answers
 
 
@@ -77,6 +78,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
             benchmark=options.benchmark,
             only=candidates[0] if len(candidates) == 1 else None,
         )
+        handed_out = subset_benchmarks(history)
     addressing = Addressing(
         known=known,
         settings=app.settings,
@@ -84,6 +86,8 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         purpose=options.purpose,
         subset_id=options.subset_id,
         create=options.create,
+        subset_benchmarks=handed_out,
+        task_benchmarks=read.task_benchmarks,
     )
     found = read_sources(paths, harness=options.harness, options=read)
     addressed = [_addressed(source, addressing) for source in found]

@@ -1,6 +1,7 @@
 """The logs of an import: found, read and reported one by one."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,13 +74,14 @@ def read_sources(
         If there is no such harness.
     """
     harnesses_named(harness)
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths:
         logs = find_logs(path, harness=harness)
         if path.is_dir() and all(log.harness is None and log.problem is None for log in logs):
             yield Source(path=path, files=(), refusal="has no log of a known tool in it")
         for log in logs:
-            resolved = {file.resolve() for file in log.unit.files}
+            # Unlike Path.resolve, realpath lets links in a circle pass.
+            resolved = {os.path.realpath(file) for file in log.unit.files}
             if resolved <= seen:
                 continue
             seen |= resolved

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from jobs.harnesses.harness import ReadOptions
-from jobs.import_notes import selection_notes, with_failed_others, with_whole_subset_id
+from jobs.import_notes import selection_notes, with_failed_others
 from jobs.import_report import PARTIAL, FileReport, refused_report
 from jobs.import_rules import remember_rule, stored_rule
 from jobs.import_sources import Source
@@ -102,7 +102,7 @@ def _store_benchmark(
 ) -> tuple[list[str], list[RunWritten]]:
     """Store what a log holds of one benchmark."""
     source = item.source
-    logs = [with_whole_subset_id(history, log) for log in source.logs if log.benchmark == benchmark]
+    logs = [log for log in source.logs if log.benchmark == benchmark]
     if source.others_failed:
         logs = [with_failed_others(log, bank) for log in logs]
     notes = [note for log in logs for note in selection_notes(history, log, bank)]

@@ -1,12 +1,13 @@
 """Where the runs of an import belong: benchmark, bank, purpose, family and selection."""
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from jobs.config import Settings
+from jobs.harnesses.selection import safe_name
 from recurring_eval.errors import InputError
 from recurring_eval.records import Bank, RunLog, RunPurpose
 from storage.benchmarks import benchmark_names, create_benchmark, current_bank, save_bank
@@ -30,8 +31,12 @@ class Addressing:
     benchmark, subset_id : str or None
     purpose : RunPurpose or None
         Given on the command line; these win over the logs.
+    subset_benchmarks : mapping of str to str
+        Benchmark of each subset that was handed out: a run of one needs no other name.
     create : bool
         Whether any new benchmark may be made.
+    task_benchmarks : mapping of (str, str) to str
+        See `ReadOptions`.
     """
 
     known: tuple[str, ...]
@@ -40,6 +45,8 @@ class Addressing:
     purpose: RunPurpose | None
     subset_id: str | None
     create: bool
+    subset_benchmarks: Mapping[str, str] = field(default_factory=dict)
+    task_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def address(self, logs: Sequence[RunLog], *, has_tasks: bool = False) -> tuple[RunLog, ...]:
         """Complete the logs of one file.
@@ -61,10 +68,16 @@ class Addressing:
                 f"has several benchmarks, {_listed(named)}; leave out --benchmark, "
                 "or split the file"
             )
-        return tuple(self._address(log) for log in logs)
+        return tuple(self._address(log, is_task=has_tasks) for log in logs)
 
-    def _address(self, log: RunLog) -> RunLog:
-        benchmark = self._allowed(self.benchmark or log.benchmark or self._only_one())
+    def _address(self, log: RunLog, *, is_task: bool) -> RunLog:
+        subset_id = asked_subset(log, self.subset_id, self.subset_benchmarks)
+        implied = self.subset_benchmarks.get(subset_id or "")
+        named = log.benchmark
+        if is_task and named is not None:
+            # A task is the tool's name, which need not be the benchmark's.
+            named = implied or self.task_benchmarks.get((log.harness, named), named)
+        benchmark = self._allowed(self.benchmark or named or implied or self._only_one())
         purpose, family = self.settings.rule_for(
             benchmark=benchmark, agent=log.agent, tags=log.tags
         )
@@ -78,7 +91,7 @@ class Addressing:
             benchmark=benchmark,
             purpose=self.purpose or purpose or RunPurpose.ROUTINE,
             agent_family=family or _DEFAULT_FAMILY,
-            subset_id=self.subset_id or log.subset_id or _tagged(log.tags, _SUBSET_TAG),
+            subset_id=subset_id,
             session_id=log.session_id or _tagged(log.tags, _SESSION_TAG),
         )
 
@@ -97,6 +110,18 @@ class Addressing:
         raise InputError(
             f"unknown benchmark {name!r}; known are {_listed(self.known)}; {advice} a new one"
         )
+
+
+def asked_subset(log: RunLog, subset_id: str | None, known: Iterable[str] = ()) -> str | None:
+    """Subset that a run was asked: the one given, else what its log or tags say.
+
+    A name of a run or file may carry the `safe_name` of one of the known subsets.
+    """
+    found = subset_id or log.subset_id or _tagged(log.tags, _SUBSET_TAG)
+    if found is None or found in known:
+        return found
+    spelled = [name for name in known if safe_name(name) == found]
+    return spelled[0] if len(spelled) == 1 else found
 
 
 def prepare_bank(
@@ -128,10 +153,7 @@ def prepare_bank(
         if not unknown:
             return bank
         if not extend:
-            raise InputError(
-                f"benchmark {benchmark!r} does not know {len(unknown)} of its questions: "
-                f"{_listed(sorted(unknown))}; --extend-bank adds them"
-            )
+            raise InputError(_unknown(benchmark, unknown, is_all=unknown == file_questions))
     hashes = dict.fromkeys(import_questions, "") | hashes
     ids = tuple(sorted(hashes))
     bank = Bank(
@@ -139,6 +161,20 @@ def prepare_bank(
     )
     save_bank(history, bank, now=now)
     return bank
+
+
+def _unknown(benchmark: str, unknown: frozenset[str], *, is_all: bool) -> str:
+    listed = _listed(sorted(unknown))
+    if is_all:
+        return (
+            f"benchmark {benchmark!r} knows none of its {len(unknown)} questions: {listed}; is it "
+            "of another benchmark (--benchmark NAME, a new one with --create)? "
+            "If not, --extend-bank adds them"
+        )
+    return (
+        f"benchmark {benchmark!r} does not know {len(unknown)} of its questions: {listed}; "
+        "--extend-bank adds them"
+    )
 
 
 def questions_by_benchmark(logs: Iterable[RunLog]) -> dict[str, frozenset[str]]:

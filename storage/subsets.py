@@ -152,6 +152,15 @@ def subset_history(
     )
 
 
+def subset_benchmarks(history: History) -> dict[str, str]:
+    """Benchmark of every stored subset, by subset id."""
+    return dict(
+        history.rows(
+            "SELECT s.subset_id, b.name FROM subset AS s JOIN benchmark AS b USING (benchmark_id)"
+        )
+    )
+
+
 def find_subset(history: History, subset_id: str) -> SubsetRecord:
     """Subset by its id.
 
@@ -163,15 +172,10 @@ def find_subset(history: History, subset_id: str) -> SubsetRecord:
     found = _records(history, "s.subset_id = ?", [subset_id])
     if found:
         return found[0]
-    ids = subset_ids(history)
+    ids = sorted(subset_benchmarks(history))
     near = ", ".join(difflib.get_close_matches(subset_id, ids, n=3)) or ", ".join(ids[:3])
     advice = f"near it: {near}" if near else "ask for one with `recurring-eval subset`"
     raise InputError(f"the history has no subset {subset_id!r}; {advice}")
-
-
-def subset_ids(history: History) -> list[str]:
-    """Ids of all subsets, in order."""
-    return [known for (known,) in history.rows("SELECT subset_id FROM subset ORDER BY subset_id")]
 
 
 def _same_subset(history: History, subset: Subset, benchmark_id: int, family: str) -> str | None:

@@ -76,8 +76,10 @@ def run(
 ) -> None:
     """Import the logs of evaluation tools, and tables.
 
-    A table has a row per run, question and trial. A log that is wrong is
-    refused whole; importing a log again changes nothing.
+    A table has a row per run, question and trial, in columns such as run_id,
+    question_id, verdict (pass, fail, error, timeout, ...) and started_at; trial,
+    agent and benchmark may follow. A log that is wrong is refused whole;
+    importing a log again changes nothing.
     """
     from jobs.app import start_app
     from jobs.console import EXIT_ERROR

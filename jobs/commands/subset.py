@@ -67,9 +67,10 @@ def run(
         app.console.progress(f"{what}; import their results with --subset {subset_id}")
         app.console.result(document, subset.question_ids)
         return
-    app.console.progress(what)
     selection = phrase_selection(app, requested.record, output, folder=files)
-    for path in write_files(selection, files):
+    written = write_files(selection, files)
+    app.console.progress(what)
+    for path in written:
         app.console.progress(f"wrote {path}")
     for note in selection.notes:
         app.console.note(note)

@@ -21,8 +21,14 @@ one line in `registry.HARNESSES`. A reader does four things.
    file, a configuration), literal-safe, and marked with `context.mark` (tags) or
    `context.label` (names), which `read` finds again with `subset_marked`. What the
    tool cannot express is an `InputError`, or is given in a safe form with a note.
-4. `LogFile.locators` carries what the tool calls a question where that differs
-   from its key (a position, a node id); the history keeps the newest for `selection`.
+4. `LogFile` says what the history must know beyond the runs: `has_tasks` where ids
+   are unique within a task only; `decided` where the log itself names what decides;
+   `lineages` where a retry goes on with an earlier run; `locators` where the tool
+   calls a question by something else than its key (a position, a node id), which
+   `selection` gets back.
+
+Tests: a sample of the tool through the command line (tests/jobs/harnesses/test_tool_samples.py),
+small made logs, damage (test_damage.py), and the tool itself (tests/roundtrip/).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,6 +62,8 @@ class ReadOptions:
         Benchmark that every run belongs to, whatever its log says.
     only_benchmark : str or None
         Benchmark of runs whose log names none.
+    task_benchmarks : mapping of (str, str) to str
+        (harness, task) -> the benchmark of another name that a task's runs were imported into.
     """
 
     agent: str | None = None
@@ -65,10 +73,12 @@ class ReadOptions:
     stored: Mapping[tuple[str, str, str], VerdictRule] = field(default_factory=dict)
     benchmark: str | None = None
     only_benchmark: str | None = None
+    task_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def rule(self, harness: str, task: str | None) -> VerdictRule:
         """Answers in force for a task of a tool: the command line's over the history's."""
-        benchmark = self.benchmark or task or self.only_benchmark or ""
+        usual = self.task_benchmarks.get((harness, task or ""), task)
+        benchmark = self.benchmark or usual or self.only_benchmark or ""
         rule = self.given_for(task)
         for scope in (task or "", ""):
             rule = rule.over(self.stored.get((benchmark, harness, scope), VerdictRule()))

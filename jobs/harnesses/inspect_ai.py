@@ -126,9 +126,9 @@ def _partial(status: str, asked: Sequence[str], n_logged: int) -> str | None:
 
 
 def _tags(header: JsonObject, spec: JsonObject) -> list[str]:
-    """Tags as they were given, and as they were edited afterwards."""
-    found = [*as_list(spec.get("tags")), *as_list(header.get("tags"))]
-    return list(dict.fromkeys(tag for tag in found if isinstance(tag, str)))
+    """Tags as they were edited, else as they were given."""
+    found = as_list(header.get("tags")) or as_list(spec.get("tags"))
+    return [tag for tag in dict.fromkeys(map(as_text, found)) if tag]
 
 
 def _subset(tags: Sequence[str], metadata: Mapping[str, object]) -> str | None:

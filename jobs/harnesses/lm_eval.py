@@ -90,7 +90,7 @@ class LmEval:
             finished_at=read_time(started.timestamp() + seconds),
             agent_config=_agent_config(results),
             tags=_tags(results, task),
-            subset_id=subset_of(results, task) or subset_marked(unit.path.resolve().parts[-4:-1]),
+            subset_id=subset_of(results, task) or subset_marked(unit.path.absolute().parts[-4:-1]),
         )
         if rule.question is None and found.id_fields:
             notes.append(

@@ -64,17 +64,22 @@ class Peek:
             return None
         return _parsed(line)
 
-    @cached_property
+    @property
     def document(self) -> object:
         """The whole JSON document of a file of up to 8 MB; None if it is none."""
         if not 0 < self.size <= SMALL_BYTES:
             return None
         if self.size <= len(self.head):
-            return _parsed(self.head)
+            return self._small_document
+        # Not kept: a folder may hold thousands of such files.
         try:
             return _parsed(self.path.read_bytes())
         except OSError:
             return None
+
+    @cached_property
+    def _small_document(self) -> object:
+        return _parsed(self.head)
 
 
 def _parsed(content: bytes) -> object:

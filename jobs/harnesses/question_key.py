@@ -9,6 +9,8 @@ from recurring_eval.errors import InputError
 LONGEST_ID: Final = 2000
 """Characters; a longer id is a damaged file or an attack."""
 
+# Escape codes would act on the terminal that shows the id; tabs and line ends only look odd.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
@@ -59,5 +61,5 @@ def check_id(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise InputError(f"the id {text[:40]!r} has an unreadable character") from None
-    if "\0" in text:
+    if _CONTROL.search(text):
         raise InputError(f"the id {text[:40]!r} has an unreadable character")

@@ -52,13 +52,15 @@ class SweBench:
 
     def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
         """Claim reports, folders of instance reports, and leaderboard entries."""
-        folders: dict[Path, list[Path]] = {}
-        for file in files:
-            if _is_instance(file):
-                folders.setdefault(file.path.parent.parent, []).append(file.path)
-        paths = [file.path for file in files]
-        for folder in folders:
-            inside = [path for path in paths if folder in path.parents]
+        paths = {file.path for file in files}
+        folders: dict[Path, list[Path]] = {
+            file.path.parent.parent: [] for file in files if _is_instance(file)
+        }
+        for path in sorted(paths) if folders else ():
+            folder = next((parent for parent in path.parents if parent in folders), None)
+            if folder is not None:
+                folders[folder].append(path)
+        for folder, inside in folders.items():
             yield LogUnit(path=folder, files=tuple(inside))
         for file in files:
             if file.path.name.endswith(".response.json"):
@@ -161,7 +163,7 @@ def _is_instance(file: Peek) -> bool:
         return False
     if isinstance(file.document, dict):
         return "resolved" in as_object(file.document.get(file.path.parent.name))
-    return file.path.parts[-6:-4] == LOGS or file.path.resolve().parts[-6:-4] == LOGS
+    return file.path.parts[-6:-4] == LOGS or file.path.absolute().parts[-6:-4] == LOGS
 
 
 def _identity(path: Path, form: _Form | None) -> RunIdentity:

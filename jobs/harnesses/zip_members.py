@@ -99,7 +99,7 @@ class ZipMembers:
         content = self._file.read(member.compress_size)
         if len(content) < member.compress_size:
             raise InputError("is cut short")
-        return pa.CompressedInputStream(pa.BufferReader(content), "zstd")  # type: ignore[no-any-return]
+        return pa.CompressedInputStream(pa.BufferReader(content), "zstd")  # type: ignore[no-any-return]  # pyarrow has no types
 
     def _check(self, members: list[zipfile.ZipInfo]) -> None:
         if len(members) > MOST_MEMBERS:

@@ -66,13 +66,13 @@ def of_sb_cli_file(path: Path) -> RunIdentity | None:
 
 def of_log_folder(folder: Path) -> RunIdentity:
     """Names in ``logs/run_evaluation/<run_id>/<model>``."""
-    whole = folder.resolve()
+    whole = folder.absolute()
     return _named(whole.name, whole.parent.name)
 
 
 def of_named_folder(folder: Path) -> RunIdentity:
     """Names in a leaderboard's ``<date>_<model>``."""
-    name = folder.resolve().name
+    name = folder.absolute().name
     model = _DATE.sub("", name).strip("_-") or name
     return RunIdentity(run_key=name, run_id=name, model=model)
 

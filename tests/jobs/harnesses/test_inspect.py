@@ -315,3 +315,15 @@ def test_one_bad_log_stops_no_other(project):
     words = {f["path"].rpartition("/")[2]: f["status"] for f in outcome.document["files"]}
     assert (words["good.eval"], words["bad.eval"]) == ("imported", "refused")
     assert "bad.eval" in one_error_line(outcome)
+
+
+def test_a_task_goes_where_its_runs_went_before(project):
+    first = write_eval(project / "1.eval", [sample("a", 0.7), sample("b", 0.2)])
+    options = ("--benchmark", "support", "--threshold", "0.5")
+    assert invoke("import", first, *options).code == 0
+    spec = {"eval_id": "eval-2", "task_id": "task-2"}
+    second = write_eval(project / "2.eval", [sample("a", 0.1), sample("b", 0.9)], spec=spec)
+    outcome = invoke("import", second)
+    assert outcome.code == 0, outcome.err
+    assert stored_verdicts(project)["eval-2"] == {("a", 1): "fail", ("b", 1): "pass"}
+    assert bank(project, "support") == {"a", "b"}
