@@ -71,8 +71,9 @@ def looks_like_log(path: Path) -> bool:
 
 def _file_alone(path: Path, readers: Sequence[Harness]) -> tuple[LogUnit, Harness]:
     if path.is_file():
+        file = Peek(path)
         for reader in readers:
-            units = [unit for unit in reader.find([Peek(path)]) if path in unit.files]
+            units = [unit for unit in reader.find([file]) if path in unit.files]
             if units:
                 return units[0], reader
     return LogUnit(path=path, files=(path,)), readers[-1]
