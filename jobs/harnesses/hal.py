@@ -89,6 +89,7 @@ class Hal:
                 *("hal-eval", "--benchmark", next(iter(tasks)) or "BENCHMARK"),
                 *("--run_id", context.label, f"--task_ids={','.join(key for _, key in located)}"),
             ),
+            files={f"{context.label}.ids.txt": "".join(f"{key}\n" for _, key in located)},
             notes=("add --agent_dir, --agent_function, --agent_name and what else the run needs",),
         )
 

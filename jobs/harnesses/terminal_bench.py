@@ -117,6 +117,9 @@ class TerminalBench:
                 *("tb", "run", "--dataset", f"{dataset}==VERSION", "--run-id", context.label),
                 *(f"--task-id={glob_literal(key)}" for _, key in located),
             ),
+            files={
+                f"{context.label}.ids.txt": "".join(f"{key}\n" for _, key in located),
+            },
             notes=(
                 "put the dataset's version in the place of VERSION, and add --agent, --model and "
                 "what else the run needs",
