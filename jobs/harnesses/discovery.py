@@ -89,8 +89,9 @@ def logs_among(paths: Sequence[Path], *, harness: str) -> list[Path]:
 
 def _file_alone(path: Path, readers: Sequence[Harness]) -> tuple[LogUnit, Harness]:
     if path.is_file():
+        file = Peek(path)
         for reader in readers:
-            units = [unit for unit in reader.find([Peek(path)]) if path in unit.files]
+            units = [unit for unit in reader.find([file]) if path in unit.files]
             if units:
                 return units[0], reader
     return LogUnit(path=path, files=(path,)), readers[-1]

@@ -96,7 +96,8 @@ def _outer_keys(head: bytes) -> frozenset[str]:
     if start[:1] != b"{":
         return frozenset()
     depth = 0
-    keys, text = set(), None
+    keys: set[str | None] = set()
+    text: bytes | None = None
     for match in _TOKEN.finditer(start):
         token = match[0]
         if token in b"{[":
@@ -106,8 +107,8 @@ def _outer_keys(head: bytes) -> frozenset[str]:
             if depth == 0:
                 break
         elif token == b":" and depth == 1 and text is not None:
-            keys.add(text)
-        text = _text(token) if token[:1] == b'"' else None
+            keys.add(_text(text))
+        text = token if token[:1] == b'"' else None
     return frozenset(key for key in keys if key is not None)
 
 

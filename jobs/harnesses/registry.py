@@ -2,16 +2,45 @@
 
 from typing import Final
 
+from jobs.harnesses.deep_eval import DeepEval
+from jobs.harnesses.hal import Hal
+from jobs.harnesses.harbor import Harbor
 from jobs.harnesses.harness import Harness, SelectingHarness
+from jobs.harnesses.helm import Helm
 from jobs.harnesses.inspect_ai import InspectAi
+from jobs.harnesses.langfuse import Langfuse
 from jobs.harnesses.lm_eval import LmEval
 from jobs.harnesses.long_table import LongTable
+from jobs.harnesses.ml_flow import MlFlow
+from jobs.harnesses.openai_evals import OpenAiEvals
+from jobs.harnesses.phoenix import Phoenix
+from jobs.harnesses.promptfoo import Promptfoo
+from jobs.harnesses.py_test import PyTest
 from jobs.harnesses.swe_bench import SweBench
+from jobs.harnesses.terminal_bench import TerminalBench
+from jobs.harnesses.wide_table import WideTable
 from recurring_eval.errors import InputError
 
 AUTO: Final = "auto"
 
-HARNESSES: Final[tuple[Harness, ...]] = (InspectAi(), LmEval(), SweBench(), LongTable())
+HARNESSES: Final[tuple[Harness, ...]] = (
+    InspectAi(),
+    LmEval(),
+    SweBench(),
+    Promptfoo(),
+    PyTest(),
+    TerminalBench(),
+    Harbor(),
+    OpenAiEvals(),
+    DeepEval(),
+    Hal(),
+    Helm(),
+    MlFlow(),
+    Phoenix(),
+    Langfuse(),
+    WideTable(),
+    LongTable(),
+)
 """Asked in this order; each claims files that those before it did not."""
 
 
