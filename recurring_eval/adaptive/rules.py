@@ -14,15 +14,16 @@ from recurring_eval.adaptive.questions import (
     Model,
     askable_questions,
 )
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.rasch import ABILITY_SD, RaschModel
 from recurring_eval.errors import InputError
 
-RASCH_PRECISION: Final = 0.9
+RASCH_PRECISION: Final = ABILITY_SD**-2
 """Prior precision of a run's ability around zero in ``rasch-cat``.
 
-As published the run starts at zero, with about the prior of the calibration. A weak
-prior around recent runs, which the multidimensional rule needs, is worse here: questions
-far from the ability do not follow equal slopes, and the prior makes up for part of it.
+As published: a run starts at zero, with the ability prior of the calibration itself,
+N(0, 1). A weak prior around recent runs, which the multidimensional rule needs, is worse
+here: questions far from the ability do not follow equal slopes, and the prior makes up
+for part of it.
 """
 
 
@@ -115,7 +116,7 @@ def questions_for(
     prior_mean : array_like, shape (d,), or float for a Rasch model, optional
     prior_precision : float, optional
         The prior of the run's ability. By default what the rule says: for
-        ``rasch-cat`` near N(0, 1), for ``mirt-cat`` the model's, weak and around
+        ``rasch-cat`` the calibration's N(0, 1), for ``mirt-cat`` the model's, weak and around
         recent runs. Zeros with precision one are the papers' N(0, I).
     tie_order : array_like of int, shape (n,), optional
         Rank of each of the model's questions among equally good ones, a

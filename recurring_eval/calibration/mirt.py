@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_newton import Mode, maximise
@@ -17,6 +16,7 @@ from recurring_eval.calibration.rasch import (
     canonical_order,
 )
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
+from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix
 
 
@@ -82,8 +82,7 @@ def fit_mirt(
         discrimination_sd=discrimination_sd,
         difficulty_sd=difficulty_sd,
     )
-    # One BLAS thread: the same bits whatever the number of cores.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         mode = posterior_mode(objective, tolerance=tolerance, max_iterations=max_iterations)
         scores = matrix.pass_rates()[rows]
         rotation = orientation(mode.point.runs, mode.point.slopes, scores)

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recurring_eval.calibration.mirt import fit_mirt, largest_dimension, posterior_mode
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_objective import Floats, Objective
 from recurring_eval.calibration.rasch import DIFFICULTY_SD, canonical_order
 from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix
 
 DIMENSIONS: Final = (2, 5, 10, 15)
@@ -151,7 +151,7 @@ def compare_settings(
         return np.asarray((passes * x - trials * np.logaddexp(0.0, x))[held_out])
 
     grid = [(d, discrimination_sd) for d in possible for discrimination_sd in discrimination_sds]
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         by_cell = [judge(d, discrimination_sd) for d, discrimination_sd in grid]
     return _candidates(grid, by_cell, int(trials[held_out].sum(dtype=np.int64)))
 

@@ -1,6 +1,6 @@
 """Difficulty-stratified subsets: one question per stratum of the Rasch difficulties."""
 
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.records import Subset
-from recurring_eval.validation import require_subset_size
+from recurring_eval.validation import order_by_id, require_subset_size
 
 STRATIFIED: Final = "stratified"
 """Design name, part of a subset's hash."""
@@ -94,8 +94,7 @@ def difficulty_order(
 def key_ranks(question_ids: tuple[str, ...]) -> NDArray[np.intp]:
     """Rank of each question key in sorted order, shape (N,)."""
     ranks = np.empty(len(question_ids), dtype=np.intp)
-    by_key = sorted(range(len(question_ids)), key=question_ids.__getitem__)
-    ranks[by_key] = np.arange(len(question_ids))
+    ranks[order_by_id(question_ids)] = np.arange(len(question_ids))
     return ranks
 
 
@@ -122,8 +121,22 @@ def representatives(
     return chosen
 
 
+class NamedQuestions(Protocol):
+    """A fitted model, as far as a subset needs to know it."""
+
+    @property
+    def question_ids(self) -> tuple[str, ...]:
+        """Ids of its n questions."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of its parameters."""
+        ...
+
+
 def subset_of(
-    model: RaschModel,
+    model: NamedQuestions,
     bank_version: str,
     chosen: NDArray[np.intp],
     weights: NDArray[np.float64],
