@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 
 TOLERANCE: Final = 1e-12
 MAX_ITERATIONS: Final = 500
+SMALLEST_PRECISION: Final = 1e-9
 
 
 def estimate_ability(
@@ -49,7 +50,7 @@ def estimate_ability(
     Raises
     ------
     InputError
-        Shapes or counts are not acceptable, or the precision is not positive.
+        Shapes or counts are not acceptable, or the precision is below 1e-9.
     """
     theta = estimate_abilities(
         model,
@@ -94,7 +95,7 @@ def estimate_abilities(
     Raises
     ------
     InputError
-        Shapes or counts are not acceptable, or the precision is not positive.
+        Shapes or counts are not acceptable, or the precision is below 1e-9.
     """
     mean, precision = _prior(model, prior_mean, prior_precision)
     successes, asked = _checked_counts(model, passes, trials)
@@ -117,9 +118,10 @@ def _posterior_modes(
     rows it is solved with.
     """
     theta = np.full(len(successes), mean)
-    # At these bounds the prior's pull outweighs all passes, or all fails.
-    low = mean - (trials.sum(axis=1) - successes) / precision
-    high = mean + successes / precision
+    # At these bounds the prior's pull outweighs all fails, or all passes; the
+    # extra one keeps a root at the very edge inside, whatever the rounding.
+    low = mean - (trials.sum(axis=1) - successes + 1.0) / precision
+    high = mean + (successes + 1.0) / precision
     last_move = high - low
     active = np.flatnonzero(trials.any(axis=1))
     for _ in range(MAX_ITERATIONS):
@@ -162,10 +164,10 @@ def _prior(
 ) -> tuple[float, float]:
     mean = model.prior_mean if prior_mean is None else prior_mean
     precision = model.prior_precision if prior_precision is None else prior_precision
-    if not (math.isfinite(mean) and math.isfinite(precision) and precision > 0):
+    if not (math.isfinite(mean) and SMALLEST_PRECISION <= precision < math.inf):
         raise InputError(
             f"the ability prior has mean {mean} and precision {precision}; "
-            "give a finite mean and a positive precision"
+            f"give a finite mean and a precision of at least {SMALLEST_PRECISION:g}"
         )
     return mean, precision
 

@@ -93,6 +93,13 @@ class ResponseMatrix:
             agents=tuple(self.agents[i] for i in chosen),
         )
 
+    def in_canonical_order(self) -> "ResponseMatrix":
+        """Sort runs with a verdict by (start, id) and questions by id, whatever the input order."""
+        answered = np.flatnonzero((self.trials > 0).any(axis=1))
+        by_time = sorted(answered, key=lambda i: (self.started_at[i], self.run_ids[i]))
+        runs = self.select_runs(np.array(by_time, dtype=np.intp))
+        return runs.align_questions(sorted(self.question_ids))
+
     def align_questions(self, question_ids: Sequence[str]) -> "ResponseMatrix":
         """Columns for `question_ids` in that order; unknown ids become missing columns."""
         position = {question: j for j, question in enumerate(self.question_ids)}

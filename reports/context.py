@@ -60,6 +60,8 @@ class NightlyPage:
         When the page was made; the page has no other clock.
     n_questions : int
         Questions in the bank.
+    interval_level : float
+        Nominal coverage of the intervals, for example ``.9``.
     index_href : str or None
         Relative file name of the index page.
     """
@@ -81,10 +83,11 @@ class NightlyPage:
     subsets: tuple[SubsetSummary, ...] = ()
     jobs: tuple[JobRow, ...] = ()
     open_alerts: tuple[OpenAlert, ...] = ()
+    interval_level: float = 0.9
     index_href: str | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self, links=("index_href",))
+        check_fields(self, shares=("interval_level",), links=("index_href",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Readers of evaluation logs, one file per tool."""
+"""One reader per evaluation tool: its logs in, run logs out."""

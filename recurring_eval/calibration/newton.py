@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 from threadpoolctl import threadpool_limits
 
+from recurring_eval.errors import FitError
+
 Floats = NDArray[np.float64]
 
 SUFFICIENT_INCREASE: Final = 1e-4
 """Share of the predicted gain that a step must deliver (Armijo)."""
+
+SMALLEST_STEP: Final = 2.0**-40
 
 ROUNDING: Final = 1e-12
 """Predicted gains below this share of the objective drown in its rounding."""
@@ -90,6 +94,11 @@ def maximise_posterior(
 
     Row and column parameters have independent normal priors with mean zero and
     the given precisions (positive).
+
+    Raises
+    ------
+    FitError
+        Rounding defeats the iteration, as it can when the priors hardly count.
     """
 
     def evaluate(row: Floats, column: Floats) -> _Point:
@@ -176,7 +185,10 @@ def _solve_arrow(
     """Solve ``[[diag(small), -weight], [-weight.T, diag(large)]] x = right``."""
     scaled = weight / np.sqrt(large)
     schur = np.diag(small) - scaled @ scaled.T
-    factor = linalg.cho_factor(schur, lower=True, overwrite_a=True, check_finite=False)
+    try:
+        factor = linalg.cho_factor(schur, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError as error:
+        raise FitError("the Hessian of the fit is singular; tighten the priors") from error
     x_small = linalg.cho_solve(
         factor, right_small + weight @ (right_large / large), check_finite=False
     )
@@ -186,10 +198,11 @@ def _solve_arrow(
 def _advance(point: _Point, step: _Step, evaluate: Callable[[Floats, Floats], _Point]) -> _Point:
     """Halve the step until it delivers its share of the gain it predicts."""
     size = 1.0
-    while True:
+    while size > SMALLEST_STEP:
         candidate = evaluate(point.row + size * step.row, point.column + size * step.column)
         required = SUFFICIENT_INCREASE * 2 * size * step.predicted_gain
         rounding = ROUNDING * (1.0 + abs(point.log_posterior))
         if candidate.log_posterior - point.log_posterior >= required - rounding:
             return candidate
         size /= 2
+    raise FitError("no step improves the log posterior; tighten the priors")

@@ -1,101 +1,27 @@
 """Rasch model of a history of runs: joint posterior mode by full Newton steps."""
 
-import hashlib
-import json
-import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.calibration.newton import Counts, log_likelihood_of, maximise_posterior
+from recurring_eval.calibration.rasch_model import RaschModel
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.validation import first_duplicate, read_only_floats
+
+__all__ = ["RaschModel", "canonical_order", "fit_rasch", "log_posterior"]
 
 ABILITY_SD: Final = 1.0
 DIFFICULTY_SD: Final = 3.0
+
+SD_RANGE: Final = (1e-3, 1e3)
 
 PRIOR_RUNS: Final = 20
 """The ability of a new run is expected near the mean of this many recent runs."""
 
 PRIOR_PRECISION: Final = 0.05
 """Weak on purpose: a tight prior hides that an agent has improved."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaschModel:
-    """Difficulties of questions and abilities of the runs they were fitted on.
-
-    The convention is ``P(pass) = sigmoid(ability - difficulty)``: a larger
-    difficulty means fewer passes.
-
-    Attributes
-    ----------
-    question_ids : tuple of str
-        Length n.
-    difficulty : ndarray, shape (n,)
-        In logits.
-    run_ids : tuple of str
-        Calibration runs, length m.
-    ability : ndarray, shape (m,)
-        In logits.
-    n_responses : ndarray of int64, shape (n,)
-        Valid verdicts (trials) behind each difficulty; 0 means that the
-        difficulty is the prior's.
-    prior_mean, prior_precision : float
-        Ability prior for a new run.
-    log_posterior, log_likelihood : float
-        At the parameters, without constants (binomial coefficients, normalisers).
-    held_out_log_likelihood : float or None
-        Mean per held-out trial, when it was measured.
-    converged : bool
-    n_iterations : int
-    """
-
-    question_ids: tuple[str, ...]
-    difficulty: NDArray[np.float64]
-    run_ids: tuple[str, ...]
-    ability: NDArray[np.float64]
-    n_responses: NDArray[np.int64]
-    prior_mean: float
-    prior_precision: float
-    log_posterior: float
-    log_likelihood: float
-    held_out_log_likelihood: float | None = None
-    converged: bool
-    n_iterations: int
-
-    def __post_init__(self) -> None:
-        responses = np.array(self.n_responses, dtype=np.int64)
-        responses.setflags(write=False)
-        object.__setattr__(self, "n_responses", responses)
-        object.__setattr__(self, "difficulty", read_only_floats(self.difficulty))
-        object.__setattr__(self, "ability", read_only_floats(self.ability))
-        _check_model(self)
-
-    @property
-    def n_questions(self) -> int:
-        """Number of questions."""
-        return len(self.question_ids)
-
-    @property
-    def discrimination(self) -> NDArray[np.float64]:
-        """Slopes, all one in a Rasch model, shape (n,)."""
-        return np.ones(self.n_questions)
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 (hex) of the kind, question ids and difficulties to 6 decimals.
-
-        The order of the questions does not matter.
-        """
-        # Adding zero turns -0.0 into 0.0, which would be spelt differently.
-        rounded = [f"{value:.6f}" for value in np.round(self.difficulty, 6) + 0.0]
-        content = ["rasch", sorted(zip(self.question_ids, rounded, strict=True))]
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fit_rasch(
@@ -133,6 +59,8 @@ def fit_rasch(
 
     Raises
     ------
+    InputError
+        A setting is out of range.
     NotEnoughDataError
         Fewer than two runs or two questions have a verdict.
     FitError
@@ -140,12 +68,12 @@ def fit_rasch(
     """
     _check_settings(ability_sd, difficulty_sd, tolerance, max_iterations)
     _check_size(matrix)
-    rows, columns = _canonical_order(matrix)
+    rows, columns = canonical_order(matrix)
     counts = Counts.of(matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)])
     mode = maximise_posterior(
         counts,
-        row_precision=ability_sd**-2,
-        column_precision=difficulty_sd**-2,
+        row_precision=1.0 / ability_sd**2,
+        column_precision=1.0 / difficulty_sd**2,
         tolerance=tolerance,
         max_iterations=max_iterations,
     )
@@ -209,7 +137,7 @@ def log_posterior(
     return float(likelihood - penalty / 2)
 
 
-def _canonical_order(matrix: ResponseMatrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def canonical_order(matrix: ResponseMatrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows by start time and id, columns by id: floating sums then see one order only."""
     by_time = sorted(range(matrix.n_runs), key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
     by_id = sorted(range(matrix.n_questions), key=matrix.question_ids.__getitem__)
@@ -219,10 +147,13 @@ def _canonical_order(matrix: ResponseMatrix) -> tuple[NDArray[np.intp], NDArray[
 def _check_settings(
     ability_sd: float, difficulty_sd: float, tolerance: float, max_iterations: int
 ) -> None:
-    settings = {"ability_sd": ability_sd, "difficulty_sd": difficulty_sd, "tolerance": tolerance}
-    for name, value in settings.items():
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(f"`{name}` is {value}; it must be a positive number")
+    for name, value in {"ability_sd": ability_sd, "difficulty_sd": difficulty_sd}.items():
+        if not SD_RANGE[0] <= value <= SD_RANGE[1]:
+            raise InputError(
+                f"`{name}` is {value}; it must lie between {SD_RANGE[0]:g} and {SD_RANGE[1]:g}"
+            )
+    if not tolerance > 0:
+        raise InputError(f"`tolerance` is {tolerance}; it must be a positive number")
     if max_iterations < 1:
         raise InputError(f"`max_iterations` is {max_iterations}; it must be at least 1")
 
@@ -236,19 +167,3 @@ def _check_size(matrix: ResponseMatrix) -> None:
             f"only {n_runs} runs and {n_questions} questions have a verdict; "
             "a Rasch fit needs at least 2 of each, import more full runs"
         )
-
-
-def _check_model(model: RaschModel) -> None:
-    n, m = len(model.question_ids), len(model.run_ids)
-    if model.difficulty.shape != (n,) or model.n_responses.shape != (n,):
-        raise InputError(f"`difficulty` and `n_responses` need one entry per question ({n})")
-    if model.ability.shape != (m,):
-        raise InputError(f"`ability` needs one entry per run ({m})")
-    for name, ids in (("question_ids", model.question_ids), ("run_ids", model.run_ids)):
-        duplicate = first_duplicate(ids)
-        if duplicate is not None:
-            raise InputError(f"`{name}` has {duplicate!r} twice")
-    if not (np.isfinite(model.difficulty).all() and np.isfinite(model.ability).all()):
-        raise InputError("`difficulty` and `ability` must be finite")
-    if not (math.isfinite(model.prior_mean) and 0 < model.prior_precision < math.inf):
-        raise InputError("the ability prior needs a finite mean and a positive precision")

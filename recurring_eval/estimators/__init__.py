@@ -10,17 +10,20 @@ from recurring_eval.estimators.gpirt import (
     gpirt_weight,
 )
 from recurring_eval.estimators.pirt import pirt_score
+from recurring_eval.estimators.score_variance import ScoreVariance, score_variance
 from recurring_eval.estimators.weighted import weighted_score
 
 __all__ = [
     "RANDOM_DIVISOR",
     "STRATA_DIVISOR",
     "GpirtConstants",
+    "ScoreVariance",
     "clip_to_feasible",
     "feasible_range",
     "fit_gpirt_constants",
     "gpirt_score",
     "gpirt_weight",
     "pirt_score",
+    "score_variance",
     "weighted_score",
 ]

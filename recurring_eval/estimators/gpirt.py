@@ -125,7 +125,7 @@ def fit_gpirt_constants(matrix: ResponseMatrix, *, rng: np.random.Generator) -> 
     NotEnoughDataError
         With fewer than 4 runs that have a verdict.
     """
-    history = _in_canonical_order(matrix)
+    history = matrix.in_canonical_order()
     if history.n_runs < 4:
         raise NotEnoughDataError(
             f"gp-IRT needs 4 full runs to measure its constants, the history has {history.n_runs};"
@@ -146,14 +146,6 @@ def fit_gpirt_constants(matrix: ResponseMatrix, *, rng: np.random.Generator) -> 
         outcome_variance=float(np.mean(rates * (1.0 - rates))),
         irt_bias=float(np.mean(np.abs(predicted - rates[half:]))),
     )
-
-
-def _in_canonical_order(matrix: ResponseMatrix) -> ResponseMatrix:
-    """Sort runs with a verdict by start and id, questions by key, so that draws fall alike."""
-    answered = np.flatnonzero((matrix.trials > 0).any(axis=1))
-    by_time = sorted(answered, key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
-    rows = np.array(by_time, dtype=np.intp)
-    return matrix.select_runs(rows).align_questions(sorted(matrix.question_ids))
 
 
 def _reveal_half(valid: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:

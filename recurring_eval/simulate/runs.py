@@ -59,7 +59,9 @@ def draw_runs(
 
     Notes
     -----
-    The release path is centred over the runs, general ability and clusters alike.
+    The day factor is lognormal with mean 1, so that 52 days hold about 600 runs. The
+    release path is centred over the runs, general ability and clusters alike. A branch
+    offset does not end with a release: its runs may straddle one.
     """
     schedule_rng, release_rng, branch_rng, noise_rng = rng.spawn(4)
     time = _start_times(options, n_runs, schedule_rng)

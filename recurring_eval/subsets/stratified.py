@@ -117,8 +117,9 @@ def representatives(
     question with that value is the answer.
     """
     lower_middle = micro[first + (size - 1) // 2]
-    earliest = np.searchsorted(micro, lower_middle, side="left").astype(np.intp)
-    return np.maximum(first, earliest)
+    earliest: NDArray[np.intp] = np.searchsorted(micro, lower_middle, side="left")
+    chosen: NDArray[np.intp] = np.maximum(first, earliest)
+    return chosen
 
 
 def subset_of(

@@ -1,0 +1,83 @@
+"""What every job is given: settings, clock, console, and the way to the history."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jobs.clock import Clock, SystemClock
+from jobs.config import Settings
+from jobs.config_file import load_settings
+from jobs.console import Console
+from jobs.randomness import generator
+from storage.history import History
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The surroundings of one command or job.
+
+    Attributes
+    ----------
+    settings : Settings
+    config_path : Path or None
+        The file the settings were read from.
+    console : Console
+    clock : Clock
+    """
+
+    settings: Settings
+    config_path: Path | None
+    console: Console
+    clock: Clock = field(default_factory=SystemClock)
+
+    def open_history(self, *, read_only: bool = False) -> History:
+        """Open the history; use it as a context manager and close it soon.
+
+        Raises
+        ------
+        HistoryNotFoundError, HistoryLockedError, SchemaError
+        """
+        return History.open(self.settings.history, read_only=read_only)
+
+    def generator(self, *names: str) -> np.random.Generator:
+        """Random stream of the configured seed for a purpose."""
+        return generator(self.settings.seed, *names)
+
+
+def start_app(
+    *,
+    config: Path | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+    flags: Mapping[str, Any] | None = None,
+    needs_config: bool = True,
+    clock: Clock | None = None,
+) -> App:
+    """Resolve the configuration of a command.
+
+    Parameters
+    ----------
+    config, as_json, quiet
+        The options every command has.
+    flags : mapping or None
+        Command-line values that override settings, by settings key.
+    needs_config : bool
+        Whether a missing `recurring-eval.toml` is an error.
+    clock : Clock or None
+        By default the machine's.
+
+    Raises
+    ------
+    InputError
+        If the configuration is missing or wrong.
+    """
+    settings, path = load_settings(config, flags=flags, required=needs_config)
+    return App(
+        settings=settings,
+        config_path=path,
+        console=Console(as_json=as_json, quiet=quiet),
+        clock=clock or SystemClock(),
+    )

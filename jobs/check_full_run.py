@@ -1,0 +1,272 @@
+"""Full runs against what every active subset would have said of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+import numpy as np
+
+from jobs.app import App
+from jobs.in_force import Verdicts, estimate_under
+from jobs.nightly_history import failing_reasons
+from jobs.nightly_model import SUBSET_METHODS
+from jobs.targets import Target, choose_targets
+from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.methods import method_named
+from recurring_eval.records import Run, RunKind
+from storage.calibration_records import CalibrationRecord
+from storage.calibrations import calibration_by_id, list_calibrations
+from storage.checks import FullRunCheck, save_checks
+from storage.history import History
+from storage.runs import find_run, list_runs
+from storage.subsets import SubsetRecord, list_subsets
+from storage.verdicts import load_matrix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSummary:
+    """Accuracy of one method at one k over the checked runs; errors in percentage points."""
+
+    benchmark: str
+    agent_family: str
+    method: str
+    k: int
+    n: int
+    mae_pp: float
+    max_error_pp: float
+    bias_pp: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """Every check made, its summary, and the runs that could not be checked.
+
+    Attributes
+    ----------
+    rows : tuple of FullRunCheck
+        By start of the run, method and k.
+    summary : tuple of CheckSummary
+    skipped : dict of str to str
+        Run key -> why it was not checked.
+    """
+
+    rows: tuple[FullRunCheck, ...]
+    summary: tuple[CheckSummary, ...]
+    skipped: dict[str, str]
+
+
+def check_full_runs(
+    app: App,
+    references: Sequence[str] = (),
+    *,
+    since: datetime | None = None,
+    benchmark: str | None = None,
+    family: str | None = None,
+) -> CheckReport:
+    """Check full runs and keep the results.
+
+    Each run is judged by the latest calibration, and for every k by the subset
+    in force, whose data end before the run; from its own verdicts on the
+    subset's questions, over its own valid questions.
+
+    Parameters
+    ----------
+    app : App
+    references : sequence of str
+        Runs; by default every full run there is a calibration for.
+    since : datetime, optional
+        Only runs started at or after it.
+    benchmark, family : str, optional
+
+    Raises
+    ------
+    InputError
+        If a named run is unknown or no full run.
+    NotEnoughDataError
+        If there is nothing to check.
+    """
+    rows: list[FullRunCheck] = []
+    summary: list[CheckSummary] = []
+    skipped: dict[str, str] = {}
+    with app.open_history(read_only=True) as history:
+        for target in choose_targets(history, benchmark=benchmark, family=family):
+            runs = _runs(history, target, references, since)
+            found, why_not = _check_target(app, history, target, runs)
+            rows += found
+            skipped |= why_not
+            summary += summarise(found, target)
+    if not rows:
+        reason = next(iter(skipped.values()), "no full run was found in that time")
+        raise NotEnoughDataError(f"nothing to check: {reason}")
+    with app.open_history() as history:
+        with history.transaction():
+            save_checks(history, rows)
+        history.checkpoint()
+    return CheckReport(rows=tuple(rows), summary=tuple(summary), skipped=skipped)
+
+
+def _runs(
+    history: History, target: Target, references: Sequence[str], since: datetime | None
+) -> list[Run]:
+    if not references:
+        return list_runs(
+            history, target.benchmark, family=target.family, kinds=[RunKind.FULL], since=since
+        )
+    named = [find_run(history, reference) for reference in references]
+    for run in named:
+        if run.kind is not RunKind.FULL:
+            raise InputError(
+                f"run {run.run_key} is {run.kind.value}, not a full run; "
+                "use `recurring-eval estimate` for it"
+            )
+    return [
+        run
+        for run in named
+        if (run.benchmark, run.agent_family) == (target.benchmark, target.family)
+        and (since is None or run.started_at >= since)
+    ]
+
+
+def _check_target(
+    app: App, history: History, target: Target, runs: Sequence[Run]
+) -> tuple[list[FullRunCheck], dict[str, str]]:
+    calibrations = list_calibrations(history, target.benchmark, target.family)
+    by_calibration: dict[int, list[Run]] = {}
+    skipped: dict[str, str] = {}
+    for run in runs:
+        before = [info for info in calibrations if info.data_end < run.started_at]
+        if run.under_covered:
+            skipped[run.run_key] = (
+                f"run {run.run_key} has valid verdicts on {run.n_valid} of {run.bank_size} "
+                "questions, too few for a full run"
+            )
+        elif not before:
+            skipped[run.run_key] = (
+                f"no calibration has data that end before run {run.run_key}; "
+                "run `recurring-eval recalibrate --as-of` a date before it"
+            )
+        else:
+            by_calibration.setdefault(before[-1].calibration_id, []).append(run)
+    versions = _Versions.load(history, target)
+    rows: list[FullRunCheck] = []
+    for calibration_id, group in by_calibration.items():
+        calibration = calibration_by_id(history, calibration_id)
+        rows += _check_group(app, history, calibration, group, versions)
+    return rows, skipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Versions:
+    """Every version of the subsets with the end of the data that chose it."""
+
+    subsets: tuple[SubsetRecord, ...]
+    data_end: dict[int, datetime]
+
+    @classmethod
+    def load(cls, history: History, target: Target) -> Self:
+        infos = list_calibrations(history, target.benchmark, target.family, superseded=True)
+        return cls(
+            subsets=tuple(list_subsets(history, target.benchmark, target.family)),
+            data_end={info.calibration_id: info.data_end for info in infos},
+        )
+
+    def in_force(self, at: datetime) -> list[SubsetRecord]:
+        """Last version of each design and size whose data end before a time."""
+        latest = {
+            (record.subset.design, record.subset.k): record
+            for record in self.subsets
+            if record.calibration_id is not None and self.data_end[record.calibration_id] < at
+        }
+        return [latest[key] for key in sorted(latest)]
+
+
+def _check_group(
+    app: App,
+    history: History,
+    calibration: CalibrationRecord,
+    runs: Sequence[Run],
+    versions: _Versions,
+) -> list[FullRunCheck]:
+    """Check the runs that one calibration judges."""
+    ids = calibration.model.question_ids
+    reasons = failing_reasons(app.settings.for_benchmark(calibration.benchmark))
+    matrix = load_matrix(
+        history, runs, ids, bank_version=calibration.bank_version, missing_as_fail=reasons
+    )
+    known, scores = set(ids), matrix.pass_rates()
+    rows: list[FullRunCheck] = []
+    for i, run in enumerate(runs):
+        verdicts = Verdicts(
+            passes=matrix.passes[i], trials=matrix.trials[i], started_at=run.started_at
+        )
+        for record in versions.in_force(run.started_at):
+            if known.issuperset(record.subset.question_ids):
+                full = float(scores[i])
+                rows += _check_run(app, run, verdicts, full, calibration, record)
+    return rows
+
+
+def _check_run(
+    app: App,
+    run: Run,
+    verdicts: Verdicts,
+    full: float,
+    calibration: CalibrationRecord,
+    record: SubsetRecord,
+) -> list[FullRunCheck]:
+    level = app.settings.for_benchmark(run.benchmark).level
+    checks = []
+    for name in SUBSET_METHODS:
+        estimate = estimate_under(
+            calibration,
+            verdicts,
+            subset=record.subset,
+            method=method_named(name),
+            level=level,
+            population=verdicts.trials > 0,
+        )
+        checks.append(
+            FullRunCheck(
+                run_id=run.run_id,
+                run_key=run.run_key,
+                started_at=run.started_at,
+                method=name,
+                k=record.subset.k,
+                subset_id=record.subset_id,
+                calibration_id=calibration.calibration_id,
+                estimate=estimate.pass_rate,
+                low=estimate.low,
+                high=estimate.high,
+                full_pass_rate=full,
+                error_pp=100.0 * (estimate.pass_rate - full),
+                covered=estimate.low <= full <= estimate.high,
+                checked_at=app.clock.now(),
+            )
+        )
+    return checks
+
+
+def summarise(rows: Sequence[FullRunCheck], target: Target) -> list[CheckSummary]:
+    """Summarise checks of one target per k and method."""
+    groups: dict[tuple[int, str], list[FullRunCheck]] = {}
+    for row in rows:
+        groups.setdefault((row.k, row.method), []).append(row)
+    summary = []
+    for (k, method), group in sorted(groups.items()):
+        errors = np.array([row.error_pp for row in group])
+        summary.append(
+            CheckSummary(
+                benchmark=target.benchmark,
+                agent_family=target.family,
+                method=method,
+                k=k,
+                n=len(group),
+                mae_pp=float(np.abs(errors).mean()),
+                max_error_pp=float(np.abs(errors).max()),
+                bias_pp=float(errors.mean()),
+                coverage=float(np.mean([row.covered for row in group])),
+            )
+        )
+    return summary

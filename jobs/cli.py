@@ -1,0 +1,109 @@
+"""The command line. Heavy modules are imported by the commands when they run."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from jobs.commands import (
+    check,
+    demo,
+    estimate,
+    import_,
+    init,
+    recalibrate,
+    report,
+    status,
+    subset,
+)
+from jobs.commands.options import ConfigOption, JsonOption, QuietOption
+from jobs.console import EXIT_ERROR, Console, debugging, explain_unexpected
+from recurring_eval.errors import RecurringEvalError
+
+COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("demo", demo.run),
+    ("init", init.run),
+    ("import", import_.run),
+    ("recalibrate", recalibrate.run),
+    ("subset", subset.run),
+    ("estimate", estimate.run),
+    ("check", check.run),
+    ("report", report.run),
+    ("status", status.run),
+)
+"""Every command with its function, in the order of ``--help``."""
+
+
+class CommandGroup(TyperGroup):
+    """Turns errors into one line on stderr and exit status 1."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # typer's type of it is private
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except RecurringEvalError as error:
+            Console().error(str(error))
+        except Exception as error:
+            # Exits, usage errors and a closed pipe are typer's to handle.
+            if hasattr(error, "exit_code") or isinstance(error, BrokenPipeError | typer.Abort):
+                raise
+            if debugging():
+                raise
+            Console().error(explain_unexpected(error))
+        raise typer.Exit(EXIT_ERROR)
+
+
+app = typer.Typer(
+    name="recurring-eval",
+    cls=CommandGroup,
+    help="Recurring benchmark runs of LLM agents: history, calibration, subsets, estimates.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("recurring-eval"))
+        raise typer.Exit
+
+
+@app.callback()
+def _shared_options(
+    ctx: typer.Context,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    version: Annotated[  # noqa: ARG001  # acts through its callback
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version.",
+            show_default=False,
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    given = {"config": config, "as_json": as_json, "quiet": quiet}
+    ctx.default_map = _for_every_command(ctx.command, {k: v for k, v in given.items() if v})
+
+
+def _for_every_command(command: object, values: dict[str, Any]) -> dict[str, Any]:
+    """Defaults that hand options given before the command name on to the command."""
+    children: dict[str, object] = getattr(command, "commands", {})
+    return values | {name: _for_every_command(child, values) for name, child in children.items()}
+
+
+for _name, _function in COMMANDS:
+    app.command(_name)(_function)
+
+
+def main() -> None:
+    """Run the console script `recurring-eval`."""
+    app(prog_name="recurring-eval")

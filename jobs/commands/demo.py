@@ -1,0 +1,41 @@
+"""`recurring-eval demo`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs.commands.options import ConfigOption, JsonOption, QuietOption
+
+
+def run(
+    folder: Annotated[
+        Path | None,
+        typer.Option("--dir", metavar="DIR", help="Where [default: ./recurring-eval-demo]."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated history.")] = 1,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Live through the whole loop on a simulated 52-day history, in under a minute."""
+    from jobs.console import Console
+    from jobs.demo import run_demo
+    from recurring_eval.errors import InputError
+
+    if config is not None:
+        raise InputError("the demo writes a configuration of its own; leave --config out")
+    console = Console(as_json=as_json, quiet=quiet)
+    demo = run_demo(folder, seed=seed, console=console)
+    console.result(
+        {
+            "report": demo.report,
+            "history": demo.history,
+            "runs": demo.runs,
+            "estimate": demo.estimate,
+            "full_pass_rate": demo.full_pass_rate,
+            "error_pp": demo.error_pp,
+            "seconds": demo.seconds,
+        },
+        demo.story,
+    )

@@ -1,0 +1,44 @@
+"""`recurring-eval estimate`."""
+
+from typing import Annotated
+
+import typer
+
+from jobs.commands.options import BenchmarkOption, ConfigOption, JsonOption, QuietOption
+
+
+def run(
+    reference: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|FILE",
+            help="A stored run (id, unique prefix, last, last-full, last-routine) or a log file.",
+        ),
+    ],
+    subset: Annotated[
+        str | None, typer.Option(metavar="ID", help="The subset it was asked [default: its own].")
+    ] = None,
+    method: Annotated[str, typer.Option(metavar="M", help="How to estimate.")] = "auto",
+    benchmark: BenchmarkOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Estimate the full pass rate of a partial run, with an interval.
+
+    A file is only looked at; import it to keep its run.
+    """
+    from pathlib import Path
+
+    from jobs.app import start_app
+    from jobs.describe_estimate import describe, document
+    from jobs.submit_results import estimate_file, estimate_run
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    path = Path(reference)
+    if path.is_file():
+        result = estimate_file(app, path, subset_id=subset, method=method, benchmark=benchmark)
+        app.console.note("the file was only looked at; import it to keep its run")
+    else:
+        result = estimate_run(app, reference, subset_id=subset, method=method, benchmark=benchmark)
+    app.console.result(document(result), describe(result))

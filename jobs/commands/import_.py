@@ -1,0 +1,86 @@
+"""`recurring-eval import`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs.commands.options import ConfigOption, JsonOption, QuietOption
+
+
+def run(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Files, or folders with all they contain."),
+    ],
+    benchmark: Annotated[
+        str | None,
+        typer.Option(metavar="B", help="Benchmark, in place of the files' own."),
+    ] = None,
+    harness: Annotated[
+        str, typer.Option(metavar="NAME", help="Reader: auto, or the name of one.")
+    ] = "auto",
+    agent: Annotated[
+        str | None, typer.Option(metavar="A", help="Agent, in place of the files' own.")
+    ] = None,
+    purpose: Annotated[
+        str | None, typer.Option(metavar="P", help="routine, candidate or experiment.")
+    ] = None,
+    subset: Annotated[
+        str | None, typer.Option(metavar="ID", help="The subset that these runs were asked.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="T", help="A score of at least T is a pass.")
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="Zone of times written without one, in place of UTC."),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Let changed verdicts replace stored ones.")
+    ] = False,
+    extend_bank: Annotated[
+        bool, typer.Option("--extend-bank", help="Let unknown questions extend the bank.")
+    ] = False,
+    create: Annotated[
+        bool, typer.Option("--create", help="Let an unknown name make a new benchmark.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything, store nothing.")
+    ] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Import runs from CSV, JSON lines or Parquet with a row per run and question."""
+    from jobs.app import start_app
+    from jobs.console import EXIT_ERROR
+    from jobs.harnesses.harness import ReadOptions
+    from jobs.import_report import REFUSED
+    from jobs.import_runs import ImportOptions, import_runs
+    from recurring_eval.errors import InputError
+    from recurring_eval.records import RunPurpose
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    if purpose is not None and purpose not in list(RunPurpose):
+        raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
+    options = ImportOptions(
+        read=ReadOptions(agent=agent, threshold=threshold, timezone=timezone),
+        harness=harness,
+        benchmark=benchmark,
+        purpose=None if purpose is None else RunPurpose(purpose),
+        subset_id=subset,
+        replace=replace,
+        extend_bank=extend_bank,
+        create=create,
+        dry_run=dry_run,
+    )
+    report = import_runs(app, paths, options)
+    for file in report.files:
+        for note in file.notes:
+            app.console.note(f"{file.path}: {note}")
+        if file.status == REFUSED:
+            app.console.error(f"{file.path}: {file.reason}")
+    app.console.result(report, report.text())
+    if report.n_refused:
+        raise typer.Exit(EXIT_ERROR)

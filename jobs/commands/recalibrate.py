@@ -1,0 +1,64 @@
+"""`recurring-eval recalibrate`."""
+
+from typing import Annotated
+
+import typer
+
+from jobs.commands.options import (
+    BenchmarkOption,
+    ConfigOption,
+    FamilyOption,
+    JsonOption,
+    QuietOption,
+)
+
+
+def run(
+    benchmark: BenchmarkOption = None,
+    family: FamilyOption = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="The night of this date (UTC) [default: today]."),
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(metavar="28d|all", help="Calibration window, as configured.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Refit a night that is done already.")
+    ] = False,
+    new_subsets: Annotated[
+        bool, typer.Option("--new-subsets", help="Draw and publish fresh subsets.")
+    ] = False,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the HTML report as well.")
+    ] = True,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run the nightly job once: cache window, models, subsets and report."""
+    from jobs.app import start_app
+    from jobs.commands.dates import read_date
+    from jobs.console import EXIT_ERROR
+    from jobs.publish_report import publish_nightly_reports
+    from jobs.recalibrate import recalibrate
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    results = recalibrate(
+        app,
+        benchmark=benchmark,
+        family=family,
+        as_of=None if as_of is None else read_date(as_of, "--as-of"),
+        window=window,
+        force=force,
+        new_subsets=new_subsets,
+    )
+    pages = publish_nightly_reports(app, results) if report else []
+    lines = []
+    for result in results:
+        name = f"{result.benchmark} ({result.agent_family}) {result.date}: {result.status}"
+        lines.append(f"{name}; {result.message}" if result.message else name)
+    lines += [f"report: {page}" for page in pages]
+    app.console.result({"results": results, "reports": pages}, lines)
+    if any(result.status == "failed" for result in results):
+        raise typer.Exit(EXIT_ERROR)

@@ -1,0 +1,25 @@
+"""`recurring-eval status`."""
+
+from jobs.commands.options import (
+    BenchmarkOption,
+    ConfigOption,
+    FamilyOption,
+    JsonOption,
+    QuietOption,
+)
+
+
+def run(
+    benchmark: BenchmarkOption = None,
+    family: FamilyOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show what is stored, how old the models are, and how the last jobs went."""
+    from jobs.app import start_app
+    from jobs.show_status import describe_status, show_status
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    states = show_status(app, benchmark=benchmark, family=family)
+    app.console.result({"benchmarks": states}, describe_status(states))

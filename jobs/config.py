@@ -1,0 +1,173 @@
+"""What can be configured, and its defaults.
+
+Reading the file and the environment is `jobs.config_file`'s part.
+"""
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from recurring_eval.errors import InputError
+from recurring_eval.records import RunPurpose
+
+CONFIG_NAME: Final = "recurring-eval.toml"
+ENVIRONMENT_PREFIX: Final = "RECURRING_EVAL_"
+
+MissingReason = Literal["error", "timeout", "skipped", "not run", "invalidated"]
+MissingRule = Literal["missing", "fail"]
+
+
+def window_days(window: str) -> int | None:
+    """Days of a calibration window such as ``28d``; None for ``all``.
+
+    Raises
+    ------
+    InputError
+        If `window` is neither.
+    """
+    if window == "all":
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,5})d", window)
+    if match is None:
+        raise InputError(f"window {window!r} is not a number of days such as 28d, or all")
+    return int(match[1])
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CacheSettings(_Section):
+    """Which questions count as settled by their recent verdicts."""
+
+    days: int = Field(default=7, ge=1)
+    epsilon: float = Field(default=0.05, ge=0, lt=0.5)
+    min_trials: int = Field(default=5, ge=1)
+    use: Literal["majority", "rate"] = "majority"
+
+
+class BenchmarkSettings(_Section):
+    """Settings of one benchmark; `[defaults]` has the same keys.
+
+    Attributes
+    ----------
+    subset_sizes : tuple of int
+        Numbers of questions for which the nightly job prepares subsets.
+    window : str
+        Calibration window, ``28d`` or ``all``; see `window_days`.
+    minimum_runs : int
+        The window is stretched back until it holds this many full runs.
+    level : float
+        Nominal coverage of intervals.
+    cache : CacheSettings
+    missing : dict
+        Reason of a missing verdict -> ``missing`` (the default) or ``fail``.
+    """
+
+    subset_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (100, 200, 300, 400)
+    window: str = "28d"
+    minimum_runs: int = Field(default=30, ge=2)
+    level: float = Field(default=0.9, gt=0, lt=1)
+    cache: CacheSettings = CacheSettings()
+    missing: dict[MissingReason, MissingRule] = {}
+
+    @field_validator("subset_sizes")
+    @classmethod
+    def _in_order(cls, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(sorted(set(sizes)))
+
+    @field_validator("window")
+    @classmethod
+    def _readable_window(cls, window: str) -> str:
+        try:
+            window_days(window)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return window
+
+
+class RunRule(_Section):
+    """Purpose and family of the runs whose agent, tag or benchmark matches.
+
+    Patterns are shell-like (``release-*``); every pattern given must match.
+    """
+
+    benchmark: str | None = None
+    agent: str | None = None
+    tag: str | None = None
+    purpose: RunPurpose | None = None
+    family: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "RunRule":
+        if self.benchmark is self.agent is self.tag is None:
+            raise ValueError("a rule needs `agent`, `tag` or `benchmark` to match on")
+        if self.purpose is self.family is None:
+            raise ValueError("a rule needs a `purpose` or a `family` to set")
+        return self
+
+    def matches(self, *, benchmark: str, agent: str, tags: tuple[str, ...]) -> bool:
+        """Whether the rule speaks about such a run."""
+        return (
+            (self.benchmark is None or fnmatchcase(benchmark, self.benchmark))
+            and (self.agent is None or fnmatchcase(agent, self.agent))
+            and (self.tag is None or any(fnmatchcase(tag, self.tag) for tag in tags))
+        )
+
+
+class Settings(BaseSettings):
+    """Everything that is configured, after flags, environment, file and defaults.
+
+    Attributes
+    ----------
+    history : Path
+        The DuckDB file.
+    reports : Path
+        Folder of the HTML reports.
+    seed : int
+        Root of every random stream.
+    defaults : BenchmarkSettings
+        Used by every benchmark unless its own table says otherwise.
+    benchmark : dict of str to BenchmarkSettings
+        Only what differs from `defaults`; read it through `for_benchmark`.
+    rules : tuple of RunRule
+        First match wins, separately for purpose and family.
+    """
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+    )
+
+    history: Path = Path("history.duckdb")
+    reports: Path = Path("recurring-eval-reports")
+    seed: int = Field(default=0, ge=0)
+    defaults: BenchmarkSettings = BenchmarkSettings()
+    benchmark: dict[str, BenchmarkSettings] = {}
+    rules: tuple[RunRule, ...] = ()
+
+    def for_benchmark(self, name: str) -> BenchmarkSettings:
+        """Return the settings of a benchmark: its own table over `[defaults]`."""
+        own = self.benchmark.get(name)
+        if own is None:
+            return self.defaults
+        merged = self.defaults.model_dump()
+        for key, value in own.model_dump(exclude_unset=True).items():
+            merged[key] = merged[key] | value if isinstance(value, dict) else value
+        return BenchmarkSettings.model_validate(merged)
+
+    def rule_for(
+        self, *, benchmark: str, agent: str, tags: tuple[str, ...]
+    ) -> tuple[RunPurpose | None, str | None]:
+        """Purpose and family that the rules give to a run; None where they are silent."""
+        found = [r for r in self.rules if r.matches(benchmark=benchmark, agent=agent, tags=tags)]
+        purpose = next((r.purpose for r in found if r.purpose is not None), None)
+        family = next((r.family for r in found if r.family is not None), None)
+        return purpose, family

@@ -1,0 +1,195 @@
+"""The whole loop on a simulated history, told as a story."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+import numpy as np
+
+from jobs.app import App, start_app
+from jobs.check_full_run import check_full_runs
+from jobs.clock import FixedClock
+from jobs.console import Console
+from jobs.describe_estimate import describe
+from jobs.import_runs import ImportOptions, import_runs
+from jobs.publish_report import index_path, publish_latest_reports, publish_nightly_reports
+from jobs.randomness import generator
+from jobs.recalibrate import recalibrate
+from jobs.request_subset import request_subset
+from jobs.start_project import start_project
+from jobs.submit_results import estimate_run
+from jobs.write_long_table import write_long_table
+from recurring_eval.errors import InputError
+from recurring_eval.records import RunLog, RunPurpose
+from recurring_eval.simulate import SimulationOptions, simulate_history, simulated_logs
+
+DEMO_FOLDER: Final = "recurring-eval-demo"
+BENCHMARK: Final = "demo-benchmark"
+K: Final = 200
+NIGHTS: Final = 3
+CANDIDATE_DAY: Final = 46
+"""Day on which the release candidate is tested; the days before it are history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """What the demo made and found.
+
+    Attributes
+    ----------
+    report : Path
+        Index of the reports.
+    history : Path
+    runs : int
+        Runs in the history.
+    estimate, full_pass_rate : float
+        Pass rate estimated from 200 questions, and that of the full run.
+    error_pp : float
+        Estimate less full pass rate.
+    seconds : float
+        Wall time.
+    story : tuple of str
+    """
+
+    report: Path
+    history: Path
+    runs: int
+    estimate: float
+    full_pass_rate: float
+    error_pp: float
+    seconds: float
+    story: tuple[str, ...]
+
+
+def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
+    """Simulate 52 days, live through a few nights and a release, and tell what happened.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Empty or missing; by default ``recurring-eval-demo`` or the next free name.
+    seed : int
+    console : Console
+        Gets the progress.
+
+    Raises
+    ------
+    InputError
+        If `folder` has something in it.
+    """
+    start = perf_counter()
+    folder = _free_folder(folder)
+    options = SimulationOptions()
+    history = simulate_history(options, rng=generator(seed, "demo"))
+    logs = simulated_logs(history, benchmark=BENCHMARK)
+    console.progress(f"simulated {len(logs)} runs of {options.n_questions} questions")
+
+    morning = datetime.combine(options.first_day, time(2), tzinfo=UTC)
+    project = start_project(folder, now=morning)
+    past, candidate = _split(logs, history.day, history.is_routine)
+    first_night = options.first_day + timedelta(days=CANDIDATE_DAY - 1 - NIGHTS)
+    _write_days(folder / "logs", past)
+    imported = import_runs(_app(project.config, console, first_night), [folder / "logs"], _OPTIONS)
+
+    nights = [first_night + timedelta(days=back) for back in range(NIGHTS)]
+    published = 0
+    for night in nights:
+        app = _app(project.config, console, night + timedelta(days=1))
+        results = recalibrate(app, as_of=night)
+        published += sum(len(result.published) for result in results)
+        publish_nightly_reports(app, results)
+
+    app = _app(project.config, console, nights[-1] + timedelta(days=1))
+    subset = request_subset(app, k=K).record
+    asked = set(subset.subset.question_ids)
+    partial = _only(candidate, asked, subset_id=subset.subset_id)
+    full = replace(candidate, run_key=f"{candidate.run_key}-full")
+    for name, log in (("candidate-200", partial), ("candidate-full", full)):
+        write_long_table(folder / "release" / f"{name}.parquet", [log])
+    import_runs(app, [folder / "release" / "candidate-200.parquet"], _OPTIONS)
+    estimate = estimate_run(app, partial.run_key)
+    import_runs(app, [folder / "release" / "candidate-full.parquet"], _OPTIONS)
+    check = check_full_runs(app, [full.run_key])
+    row = next(r for r in check.rows if r.k == K and r.method == estimate.estimate.method)
+    publish_latest_reports(app)
+    verdict = "inside" if row.covered else "outside"
+    return Demo(
+        report=index_path(app),
+        history=project.history,
+        runs=imported.runs_added + 2,
+        estimate=estimate.estimate.pass_rate,
+        full_pass_rate=row.full_pass_rate,
+        error_pp=row.error_pp,
+        seconds=perf_counter() - start,
+        story=(
+            f"1. A team ran its {options.n_questions}-question benchmark {imported.runs_added} "
+            f"times in {CANDIDATE_DAY - 1} days (simulated, seed {seed}).",
+            f"2. `import` stored {imported.verdicts_added:,} verdicts in {project.history}.",
+            f"3. `recalibrate` ran on {NIGHTS} nights: models refitted each time, {published} "
+            "subsets published on the first and kept since.",
+            f"4. Before a release `subset --k {K}` handed out {subset.subset_id}.",
+            f"5. The candidate answered those {K} questions instead of {options.n_questions}; "
+            "`estimate` said:",
+            f"   {describe(estimate)[0]}",
+            f"6. Then the full run came in: {100 * row.full_pass_rate:.1f} %.",
+            f"7. `check` found the estimate off by {row.error_pp:+.1f} pp, {verdict} its interval.",
+            f"8. The reports of the {NIGHTS} nights: {index_path(app)}",
+            f"Try more: cd {folder}; recurring-eval status; recurring-eval subset --k 100",
+        ),
+    )
+
+
+_OPTIONS: Final = ImportOptions(create=True)
+
+
+def _free_folder(folder: Path | None) -> Path:
+    if folder is None:
+        number = 1
+        while (found := Path(DEMO_FOLDER if number == 1 else f"{DEMO_FOLDER}-{number}")).exists():
+            number += 1
+        return found
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is not an empty folder; choose another with --dir")
+    return folder
+
+
+def _app(config: Path, console: Console, day: date) -> App:
+    """App of a simulated morning, when the nightly job runs."""
+    clock = FixedClock(datetime.combine(day, time(2), tzinfo=UTC))
+    return start_app(config=config, quiet=console.quiet, as_json=console.as_json, clock=clock)
+
+
+def _split(
+    logs: list[RunLog], days: np.ndarray, is_routine: np.ndarray
+) -> tuple[list[RunLog], RunLog]:
+    """Past runs, and the first routine run of the candidate's day or later."""
+    past = [log for log, day in zip(logs, days, strict=True) if day < CANDIDATE_DAY]
+    first = np.flatnonzero((days >= CANDIDATE_DAY) & is_routine)
+    return past, replace(logs[int(first[0])], purpose=RunPurpose.CANDIDATE)
+
+
+def _write_days(folder: Path, logs: list[RunLog]) -> None:
+    by_day: dict[date, list[RunLog]] = {}
+    for log in logs:
+        by_day.setdefault(log.started_at.date(), []).append(log)
+    for day, of_day in by_day.items():
+        write_long_table(folder / f"{day}.parquet", of_day)
+
+
+def _only(log: RunLog, asked: set[str], *, subset_id: str) -> RunLog:
+    """Cut a run down to what it would have answered, had it been asked a subset only."""
+    inside = np.array([question in asked for question in log.question_ids])
+    rows = inside[log.question_index]
+    return replace(
+        log,
+        run_key=f"{log.run_key}-k{K}",
+        subset_id=subset_id,
+        question_index=log.question_index[rows],
+        trial=log.trial[rows],
+        outcome=log.outcome[rows],
+        reason_index=log.reason_index[rows],
+        duration_s=log.duration_s[rows],
+        cost=log.cost[rows],
+    )

@@ -1,0 +1,66 @@
+"""Long tables as a harness: one row per run, question and trial."""
+
+import codecs
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.table.column import RawTable
+from jobs.harnesses.table.csv_file import read_csv
+from jobs.harnesses.table.jsonl_file import read_jsonl
+from jobs.harnesses.table.names import choose_columns
+from jobs.harnesses.table.parquet_file import read_parquet
+from jobs.harnesses.table.run_logs import build_run_logs
+from recurring_eval.errors import InputError
+
+_SUFFIXES: Final = frozenset((".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"))
+_PARQUET_MARK: Final = b"PAR1"
+_TEXT_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
+_HEAD_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class LongTable:
+    """CSV, JSON lines and Parquet written by anyone's own scripts."""
+
+    name: str = "table"
+
+    def expects(self, path: Path) -> bool:
+        """Whether the file's name ends as those of tables do."""
+        return path.suffix.lower() in _SUFFIXES
+
+    def read(self, path: Path, options: ReadOptions) -> LogFile:
+        """Read a file; what it is follows from its content, not its name.
+
+        Raises
+        ------
+        InputError
+            Saying what is wrong and in which line or row; the file's name is left out.
+        """
+        table = _read_raw(path)
+        columns, notes = choose_columns(table)
+        runs, more_notes = build_run_logs(table, columns, options, harness=self.name)
+        return LogFile(runs=runs, notes=(*table.notes, *notes, *more_notes))
+
+
+def _read_raw(path: Path) -> RawTable:
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if not head.strip():
+        raise InputError("is empty")
+    if head.startswith(_PARQUET_MARK):
+        return read_parquet(path)
+    for mark, name in _COMPRESSED.items():
+        if head.startswith(mark):
+            raise InputError(f"is {name}-compressed; unpack it first")
+    if b"\0" in head and not head.startswith(_TEXT_MARKS):
+        cut = " or a damaged Parquet file" if path.suffix.lower() == ".parquet" else ""
+        raise InputError(f"is a binary file{cut}, not CSV, JSON lines or Parquet")
+    start = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    if start.startswith(b"{"):
+        return read_jsonl(path)
+    if start.startswith(b"["):
+        raise InputError("is a JSON list; write one object per line")
+    return read_csv(path)

@@ -1,0 +1,1 @@
+"""Long tables: CSV, JSON lines and Parquet with one row per run, question and trial."""

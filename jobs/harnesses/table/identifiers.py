@@ -1,0 +1,163 @@
+"""Ids of runs and questions as text, and numbers of trials."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.harnesses.table.column import Column, RawTable, normalised
+from recurring_eval.errors import InputError
+
+_ALWAYS_RANKED: Final = ("seed", "k")
+_MOST_TRIALS: Final = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """An id per row.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (n_rows,)
+    names : list of str
+        Distinct ids, exactly as the file writes them.
+    """
+
+    codes: NDArray[np.int32]
+    names: list[str]
+
+
+def read_keys(table: RawTable, column: Column, meaning: str) -> Keys:
+    """Read a column of ids.
+
+    Raises
+    ------
+    InputError
+        Naming the line of an empty id, of one that is a fraction (a number
+        damaged on its way), or of two that differ only in type.
+    """
+    empty = np.flatnonzero(column.codes < 0)
+    if empty.size:
+        raise InputError(_no_id(table, int(empty[0]), column, meaning))
+    names: list[str] = []
+    seen: dict[str, int] = {}
+    for code, value in enumerate(column.scalars()):
+        row = column.first_row(code) if _is_suspicious(value) else -1
+        if row >= 0:
+            raise InputError(_explain(table, row, column, meaning, value))
+        name = value.isoformat() if isinstance(value, date) else str(value)
+        if name in seen:
+            raise InputError(
+                f"{table.place(column.first_row(code))}, column `{column.name}`: {name!r} occurs "
+                "both as a number and as text; write the ids in one way"
+            )
+        seen[name] = code
+        names.append(name)
+    return Keys(codes=column.codes, names=names)
+
+
+def _is_suspicious(value: object) -> bool:
+    if isinstance(value, str):
+        return not value.strip() or "\0" in value or not _is_encodable(value)
+    return isinstance(value, bool) or not isinstance(value, int | date)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _no_id(table: RawTable, row: int, column: Column, meaning: str) -> str:
+    return f"{table.place(row)} has no {meaning} in column `{column.name}`"
+
+
+def _explain(table: RawTable, row: int, column: Column, meaning: str, value: object) -> str:
+    if isinstance(value, str) and not value.strip():
+        return _no_id(table, row, column, meaning)
+    if isinstance(value, str):
+        return f"{table.place(row)}, column `{column.name}`: the id has an unreadable character"
+    return (
+        f"{table.place(row)}, column `{column.name}`: {value!r} is a {type(value).__name__}, "
+        f"not the id of a {meaning}; write ids as text"
+    )
+
+
+def read_trials(
+    table: RawTable, column: Column | None, run: NDArray[np.int32]
+) -> tuple[NDArray[np.int16], list[str]]:
+    """Give each row the number of its trial, from 1.
+
+    A count is kept (from 0, it is moved up by one); seeds and other labels are
+    numbered inside each run in the order of their values.
+
+    Raises
+    ------
+    InputError
+        Naming the line without a trial.
+    """
+    if column is None or not any(_is_filled(value) for value in column.scalars()):
+        return np.ones(len(run), dtype=np.int16), []
+    values = column.scalars()
+    filled = np.array([_is_filled(value) for value in values] + [False])
+    empty = np.flatnonzero(~filled[column.codes])
+    if empty.size:
+        raise InputError(f"{table.place(int(empty[0]))} has no trial in column `{column.name}`")
+    numbers = [_whole(value) for value in values]
+    counts = [number for number in numbers if number is not None]
+    is_count = (
+        len(counts) == len(values)
+        and min(counts) >= 0
+        and max(counts) <= _MOST_TRIALS
+        and normalised(column.name) not in _ALWAYS_RANKED
+    )
+    if is_count:
+        first = 1 if min(counts) == 0 else 0
+        lookup = np.array(counts, dtype=np.int16) + np.int16(first)
+        notes = [f"`{column.name}` counts from 0; stored from 1"] if first else []
+        return lookup[column.codes], notes
+    ranks = _ranks(values, numbers)[column.codes]
+    trial = _rank_within(run, ranks, len(values))
+    return trial, [
+        f"trials are numbered in the order of `{column.name}`"
+    ] if trial.max() > 1 else []
+
+
+def _is_filled(value: object) -> bool:
+    return value is not None and value == value and bool(str(value).strip())  # NaN
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            return None
+        if number.is_integer():
+            return int(number)
+    return None
+
+
+def _ranks(values: list[object], numbers: list[int | None]) -> NDArray[np.int64]:
+    keys = [
+        (number is None, number or 0, str(value))
+        for value, number in zip(values, numbers, strict=True)
+    ]
+    order = sorted(range(len(values)), key=keys.__getitem__)
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.arange(len(values))
+    return ranks
+
+
+def _rank_within(
+    run: NDArray[np.int32], ranks: NDArray[np.int64], n_values: int
+) -> NDArray[np.int16]:
+    pairs, inverse = np.unique(run.astype(np.int64) * n_values + ranks, return_inverse=True)
+    runs = pairs // n_values
+    first_of_run = np.searchsorted(runs, runs, side="left")
+    trial = np.asarray(np.arange(len(pairs)) - first_of_run + 1, dtype=np.int16)
+    return trial[inverse]

@@ -1,0 +1,205 @@
+"""From interpreted columns to one log per run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.table.column import Column, RawTable, normalised
+from jobs.harnesses.table.distinct_rows import drop_repeated_rows
+from jobs.harnesses.table.identifiers import Keys, read_keys, read_trials
+from jobs.harnesses.table.run_facts import UNKNOWN_AGENT, Facts, RunFacts
+from jobs.harnesses.table.times import NO_TIME, read_times
+from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
+from recurring_eval.errors import InputError
+from recurring_eval.records import MISSING, RunLog, RunPurpose
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECONDS: Final = "latency_ms"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    """Arrays aligned with the rows of the table."""
+
+    run: NDArray[np.int32]
+    questions: Keys
+    trial: NDArray[np.int16]
+    verdicts: Verdicts
+    started: NDArray[np.int64]
+    finished: NDArray[np.int64]
+    duration: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+
+def build_run_logs(
+    table: RawTable, columns: Mapping[str, Column], options: ReadOptions, *, harness: str
+) -> tuple[tuple[RunLog, ...], list[str]]:
+    """Interpret the columns and split the rows into runs.
+
+    Returns
+    -------
+    runs : tuple of RunLog
+        In the order in which they first occur.
+    notes : list of str
+
+    Raises
+    ------
+    InputError
+        For an unreadable cell, contradicting rows, a run without time or valid verdict.
+    """
+    run, names, benchmarks = _runs_of_rows(table, columns)
+    facts = RunFacts(table, columns)
+    rows, notes = _read_rows(table, columns, run, options)
+    kept, dropped = drop_repeated_rows(
+        table,
+        run=run,
+        question=rows.questions.codes,
+        trial=rows.trial,
+        outcome=rows.verdicts.outcome,
+        run_names=names,
+        question_names=rows.questions.names,
+        has_trials="trial" in columns,
+    )
+    notes += dropped
+    if options.agent is None and not facts.names_agents():
+        notes.append(f"no column names the agent; it is {UNKNOWN_AGENT!r} (--agent names it)")
+    starts = np.flatnonzero(np.diff(run[kept], prepend=-1))
+    logs = []
+    for chosen in np.split(kept, starts[1:]):
+        code = run[chosen[0]]
+        logs.append(
+            _run_log(
+                names[code],
+                benchmarks[code],
+                facts.of_run(chosen, names[code], agent=options.agent),
+                rows,
+                chosen,
+                time_column=columns["time"].name,
+                harness=harness,
+            )
+        )
+    return tuple(logs), notes
+
+
+def _runs_of_rows(
+    table: RawTable, columns: Mapping[str, Column]
+) -> tuple[NDArray[np.int32], Sequence[str], Sequence[str | None]]:
+    """Run of each row; the same id in two benchmarks is two runs."""
+    runs = read_keys(table, columns["run"], "run")
+    if "benchmark" not in columns:
+        return runs.codes, runs.names, [None] * len(runs.names)
+    benchmarks = read_keys(table, columns["benchmark"], "benchmark")
+    n = len(benchmarks.names)
+    pairs, run = np.unique(runs.codes.astype(np.int64) * n + benchmarks.codes, return_inverse=True)
+    names = [runs.names[pair // n] for pair in pairs]
+    return run.astype(np.int32), names, [benchmarks.names[pair % n] for pair in pairs]
+
+
+def _read_rows(
+    table: RawTable,
+    columns: Mapping[str, Column],
+    run: NDArray[np.int32],
+    options: ReadOptions,
+) -> tuple[_Rows, list[str]]:
+    trial, notes = read_trials(table, columns.get("trial"), run)
+    verdicts = read_verdicts(
+        table,
+        columns["verdict"],
+        error=columns.get("error"),
+        status=columns.get("status"),
+        threshold=options.threshold,
+    )
+    started = read_times(table, columns["time"], options.timezone)
+    finished = np.full(table.n_rows, NO_TIME)
+    if "finished" in columns:
+        finished = read_times(table, columns["finished"], options.timezone).microseconds
+    rows = _Rows(
+        run=run,
+        questions=read_keys(table, columns["question"], "question"),
+        trial=trial,
+        verdicts=verdicts,
+        started=started.microseconds,
+        finished=finished,
+        duration=_amounts(columns.get("duration"), table.n_rows),
+        cost=_amounts(columns.get("cost"), table.n_rows),
+    )
+    return rows, [*notes, *verdicts.notes, *started.notes]
+
+
+def _run_log(
+    run_key: str,
+    benchmark: str | None,
+    facts: Facts,
+    rows: _Rows,
+    chosen: NDArray[np.intp],
+    *,
+    time_column: str,
+    harness: str,
+) -> RunLog:
+    """Log of the run that has the rows `chosen`, which are ordered by question and trial."""
+    outcome = rows.verdicts.outcome[chosen]
+    started, finished = rows.started[chosen], rows.finished[chosen]
+    reason_codes = np.unique(rows.verdicts.reason[chosen][outcome == MISSING])
+    reasons = tuple(rows.verdicts.reasons[code] for code in reason_codes)
+    if (outcome == MISSING).all():
+        raise InputError(
+            f"run {run_key!r} has no valid verdict (missing: {', '.join(reasons[:3])}); remove it"
+        )
+    if (started == NO_TIME).all():
+        raise InputError(f"run {run_key!r} has no time in column `{time_column}`")
+    question = rows.questions.codes[chosen]
+    is_first = np.diff(question, prepend=-1) != 0
+    question_ids = tuple(rows.questions.names[code] for code in question[is_first])
+    reason = rows.verdicts.reason[chosen]
+    return RunLog(
+        run_key=run_key,
+        benchmark=benchmark,
+        agent=facts.agent,
+        agent_config=facts.agent_config,
+        agent_family=facts.agent_family or "main",
+        purpose=facts.purpose or RunPurpose.ROUTINE,
+        started_at=_moment(started[started != NO_TIME].min()),
+        finished_at=None if (finished == NO_TIME).all() else _moment(finished.max()),
+        harness=harness,
+        tags=facts.tags,
+        subset_id=facts.subset_id,
+        session_id=facts.session_id,
+        question_ids=question_ids,
+        content_hashes=("",) * len(question_ids),
+        question_index=(np.cumsum(is_first) - 1).astype(np.int32),
+        trial=rows.trial[chosen],
+        outcome=outcome,
+        reasons=reasons,
+        reason_index=np.where(reason < 0, -1, np.searchsorted(reason_codes, reason)).astype(
+            np.int16
+        ),
+        duration_s=rows.duration[chosen],
+        cost=rows.cost[chosen],
+    )
+
+
+def _moment(microseconds: np.int64) -> datetime:
+    return _EPOCH + timedelta(microseconds=int(microseconds))
+
+
+def _amounts(column: Column | None, n_rows: int) -> NDArray[np.float64]:
+    """Non-negative numbers, durations in seconds; NaN where the cell has none."""
+    if column is None:
+        return np.full(n_rows, np.nan)
+    numbers = np.array([_amount(value) for value in column.scalars()], dtype=np.float64)
+    if normalised(column.name) == _MILLISECONDS:
+        numbers = numbers / 1000.0
+    return column.take(numbers, np.nan)
+
+
+def _amount(value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, str | int | float) else float("nan")
+    except (ValueError, OverflowError):
+        return float("nan")
+    return number if 0.0 <= number < float("inf") else float("nan")

@@ -1,0 +1,211 @@
+"""Verdicts and reasons from the words people write."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.harnesses.table.column import Column, RawTable
+from recurring_eval.errors import InputError
+from recurring_eval.records import FAIL, MISSING, PASS
+
+_WORDS: Final[dict[str, int]] = {
+    **dict.fromkeys(("pass", "passed", "true", "t", "yes", "y", "ok"), PASS),
+    **dict.fromkeys(("resolved", "correct", "c", "success", "succeeded"), PASS),
+    **dict.fromkeys(("fail", "failed", "false", "f", "no", "n", "failure"), FAIL),
+    **dict.fromkeys(("incorrect", "unresolved", "i", "wrong"), FAIL),
+}
+_EMPTY: Final = frozenset(("", "null", "none", "na", "n/a", "nan"))
+_NO_ERROR: Final = _EMPTY | {"false", "0", "no", "none", "ok"}
+
+_REASONS: Final[dict[str, str]] = {
+    **dict.fromkeys(("error", "errored", "exception", "crashed"), "error"),
+    **dict.fromkeys(("timeout", "timed out", "timedout", "time out"), "timeout"),
+    **dict.fromkeys(("skipped", "skip"), "skipped"),
+    **dict.fromkeys(("not run", "notrun", "not started", "pending", "queued"), "not run"),
+    **dict.fromkeys(("cancelled", "canceled", "interrupted", "aborted", "running"), "not run"),
+    **dict.fromkeys(("invalidated", "invalid"), "invalidated"),
+}
+_TIMEOUT: Final = re.compile(r"time[ _-]?d?[ _-]?out|deadline exceeded", re.IGNORECASE)
+_LONGEST_REASON: Final = 120
+_MOST_REASONS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """Verdict of each row.
+
+    Attributes
+    ----------
+    outcome : ndarray of int8, shape (n_rows,)
+    reason : ndarray of int16, shape (n_rows,)
+        Position in `reasons`; -1 for a valid verdict.
+    reasons : tuple of str
+        ``error``, ``timeout``, ``skipped``, ``not run`` or ``invalidated``, alone or
+        followed by a colon and the first line of what the log says.
+    notes : tuple of str
+    """
+
+    outcome: NDArray[np.int8]
+    reason: NDArray[np.int16]
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_verdicts(
+    table: RawTable,
+    verdict: Column,
+    *,
+    error: Column | None,
+    status: Column | None,
+    threshold: float | None,
+) -> Verdicts:
+    """Turn the verdict column, with those that tell of errors, into outcomes.
+
+    An error, or a status such as ``timeout``, makes a verdict missing whatever the
+    verdict column says.
+
+    Raises
+    ------
+    InputError
+        Naming the line and the unknown word, or the fraction that needs a threshold.
+    """
+    outcome_of, word_reason = _read_words(table, verdict, threshold)
+    outcome = verdict.take(outcome_of, MISSING)
+    reason_texts = [reason or "" for reason in word_reason]
+    position = _Positions()
+    reason = verdict.take(position.of(reason_texts), position.add("not run"))
+    notes = []
+    for column, reader in ((status, _status_reason), (error, _error_reason)):
+        if column is None:
+            continue
+        texts = [reader(value) for value in column.scalars()]
+        told = column.take(position.of(texts), -1)
+        lost = (told >= 0) & (outcome != MISSING)
+        if lost.any():
+            notes.append(
+                f"verdicts missing because `{column.name}` tells of an error: {int(lost.sum())}"
+            )
+        outcome = np.where(told >= 0, np.int8(MISSING), outcome)
+        reason = np.where(told >= 0, told, reason)
+    reason = np.where(outcome == MISSING, reason, np.int32(-1))
+    index, reasons = _compact(reason, position.texts)
+    return Verdicts(outcome=outcome, reason=index, reasons=reasons, notes=tuple(notes))
+
+
+class _Positions:
+    """Distinct reasons in the order they were met."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._position: dict[str, int] = {}
+
+    def add(self, text: str) -> int:
+        if text not in self._position:
+            self._position[text] = len(self.texts)
+            self.texts.append(text)
+        return self._position[text]
+
+    def of(self, texts: list[str]) -> NDArray[np.int32]:
+        return np.array([self.add(text) if text else -1 for text in texts], dtype=np.int32)
+
+
+def _read_words(
+    table: RawTable, column: Column, threshold: float | None
+) -> tuple[NDArray[np.int8], list[str | None]]:
+    values = column.scalars()
+    has_yes = any(isinstance(value, str) and value.strip() in ("Y", "y") for value in values)
+    outcomes = np.empty(len(values), dtype=np.int8)
+    reasons: list[str | None] = []
+    for code, value in enumerate(values):
+        try:
+            outcomes[code], reason = _read_word(value, threshold, n_is_no=has_yes)
+        except InputError as error:
+            place = table.place(column.first_row(code))
+            raise InputError(f"{place}, column `{column.name}`: {error}") from None
+        reasons.append(reason)
+    return outcomes, reasons
+
+
+def _read_word(value: object, threshold: float | None, *, n_is_no: bool) -> tuple[int, str | None]:
+    if isinstance(value, bool):
+        return (PASS if value else FAIL), None
+    if isinstance(value, int | float):
+        return _read_number(float(value), threshold)
+    if not isinstance(value, str):
+        raise InputError(f"{value!r} is no verdict")
+    word = value.strip()
+    if word == "N" and not n_is_no:
+        raise InputError("'N' may mean no or no answer; write fail, or leave the cell empty")
+    lower = word.lower()
+    if lower in _EMPTY:
+        return MISSING, "not run"
+    if lower in _WORDS:
+        return _WORDS[lower], None
+    reason = _REASONS.get(_spaced(lower))
+    if reason is not None:
+        return MISSING, reason
+    try:
+        number = float(word)
+    except ValueError:
+        raise InputError(
+            f"unknown verdict {_short(word)!r}; write pass, fail, or nothing where it is missing"
+        ) from None
+    return _read_number(number, threshold)
+
+
+def _read_number(number: float, threshold: float | None) -> tuple[int, str | None]:
+    if math.isnan(number):
+        return MISSING, "not run"
+    if math.isinf(number):
+        raise InputError("an infinite score is no verdict")
+    if threshold is not None:
+        return (PASS if number >= threshold else FAIL), None
+    if number in (0.0, 1.0):
+        return (PASS if number == 1.0 else FAIL), None
+    raise InputError(
+        f"the score {number:g} is neither 0 nor 1; with --threshold T, scores from T on are passes"
+    )
+
+
+def _status_reason(value: object) -> str:
+    return _REASONS.get(_spaced(value.strip().lower()), "") if isinstance(value, str) else ""
+
+
+def _error_reason(value: object) -> str:
+    if isinstance(value, str):
+        text = value.strip()
+        if text.lower() in _NO_ERROR:
+            return ""
+    elif value is None or not value or value != value:  # NaN is no error
+        return ""
+    else:
+        text = "error" if value is True else str(value)
+    known = _REASONS.get(_spaced(text.lower()))
+    if known is not None:
+        return known
+    kind = "timeout" if _TIMEOUT.search(text) else "error"
+    return f"{kind}: {_short(text.splitlines()[0])}"
+
+
+def _spaced(word: str) -> str:
+    return word.replace("_", " ").replace("-", " ")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
+
+
+def _compact(
+    reason: NDArray[np.int32], texts: list[str]
+) -> tuple[NDArray[np.int16], tuple[str, ...]]:
+    """Keep the reasons in use; only their kinds when each row has its own text."""
+    if len(np.unique(reason)) > _MOST_REASONS:
+        texts = [text.partition(":")[0] for text in texts]
+    kinds = sorted({texts[i] for i in np.unique(reason[reason >= 0])})
+    place = {text: i for i, text in enumerate(kinds)}
+    lookup = np.array([place.get(text, -1) for text in texts] + [-1], dtype=np.int16)
+    return lookup[reason], tuple(kinds)

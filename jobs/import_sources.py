@@ -1,0 +1,89 @@
+"""The files of an import: found, read and reported one by one."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.registry import harness_for, is_expected
+from recurring_eval.errors import InputError
+from recurring_eval.records import RunLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One file of an import.
+
+    Attributes
+    ----------
+    path : Path
+    logs : tuple of RunLog
+        Empty when the file was refused or skipped.
+    notes : tuple of str
+    file_hash : str
+        SHA-256 of the content, as hex.
+    refusal : str or None
+        Why nothing of the file is imported.
+    is_skipped : bool
+        Whether it was only met in a folder and is no log.
+    """
+
+    path: Path
+    logs: tuple[RunLog, ...] = ()
+    notes: tuple[str, ...] = ()
+    file_hash: str = ""
+    refusal: str | None = None
+    is_skipped: bool = False
+
+
+def read_sources(paths: Sequence[Path], *, harness: str, options: ReadOptions) -> Iterator[Source]:
+    """Read files, and folders with all they contain, in order of name.
+
+    A file that cannot be read is a refused source, not an error.
+
+    Raises
+    ------
+    InputError
+        If there is no such harness.
+    """
+    harness_for(harness, Path())
+    seen: set[Path] = set()
+    for path in paths:
+        found = list(_files_in(path)) if path.is_dir() else [path]
+        expected = [file for file in found if file == path or is_expected(harness, file)]
+        if not expected:
+            yield Source(path=path, refusal="has no CSV, JSON lines or Parquet file in it")
+        for file in found:
+            if file.resolve() in seen:
+                continue
+            seen.add(file.resolve())
+            if file in expected:
+                yield _read(file, harness, options)
+            else:
+                yield Source(
+                    path=file, refusal="not a CSV, JSON lines or Parquet file", is_skipped=True
+                )
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
+
+
+def _read(path: Path, harness: str, options: ReadOptions) -> Source:
+    try:
+        if not path.exists():
+            raise InputError("no such file")
+        if not path.is_file():
+            raise InputError("is not a regular file")
+        log = harness_for(harness, path).read(path, options)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except InputError as error:
+        return Source(path=path, refusal=str(error))
+    except OSError as error:
+        return Source(path=path, refusal=f"cannot be read: {error.strerror or error}")
+    return Source(path=path, logs=log.runs, notes=log.notes, file_hash=digest)

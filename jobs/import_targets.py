@@ -1,0 +1,155 @@
+"""Where the runs of an import belong: benchmark, bank, purpose, family and selection."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from jobs.config import Settings
+from recurring_eval.errors import InputError
+from recurring_eval.records import Bank, RunLog, RunPurpose
+from storage.benchmarks import benchmark_names, create_benchmark, current_bank, save_bank
+from storage.history import History
+
+_SHOWN: Final = 5
+_SUBSET_TAG: Final = "subset:"
+_SESSION_TAG: Final = "session:"
+_DEFAULT_FAMILY: Final = "main"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addressing:
+    """How to complete what the logs leave open.
+
+    Attributes
+    ----------
+    known : tuple of str
+        Benchmarks of the history before the import.
+    settings : Settings
+    benchmark, subset_id : str or None
+    purpose : RunPurpose or None
+        Given on the command line; these win over the logs.
+    create : bool
+        Whether any new benchmark may be made.
+    """
+
+    known: tuple[str, ...]
+    settings: Settings
+    benchmark: str | None
+    purpose: RunPurpose | None
+    subset_id: str | None
+    create: bool
+
+    def address(self, logs: Sequence[RunLog]) -> tuple[RunLog, ...]:
+        """Complete the logs of one file.
+
+        Raises
+        ------
+        InputError
+            If a benchmark is unknown, ambiguous or not named at all.
+        """
+        named = sorted({log.benchmark for log in logs if log.benchmark is not None})
+        if self.benchmark is not None and len(named) > 1:
+            raise InputError(
+                f"has several benchmarks, {_listed(named)}; leave out --benchmark, "
+                "or split the file"
+            )
+        return tuple(self._address(log) for log in logs)
+
+    def _address(self, log: RunLog) -> RunLog:
+        benchmark = self._allowed(self.benchmark or log.benchmark or self._only_one())
+        purpose, family = self.settings.rule_for(
+            benchmark=benchmark, agent=log.agent, tags=log.tags
+        )
+        # A log that names a purpose or family itself wins over the rules.
+        if log.purpose is not RunPurpose.ROUTINE:
+            purpose = log.purpose
+        if log.agent_family != _DEFAULT_FAMILY:
+            family = log.agent_family
+        return replace(
+            log,
+            benchmark=benchmark,
+            purpose=self.purpose or purpose or RunPurpose.ROUTINE,
+            agent_family=family or _DEFAULT_FAMILY,
+            subset_id=self.subset_id or log.subset_id or _tagged(log.tags, _SUBSET_TAG),
+            session_id=log.session_id or _tagged(log.tags, _SESSION_TAG),
+        )
+
+    def _only_one(self) -> str:
+        candidates = self.known or tuple(self.settings.benchmark)
+        if len(candidates) == 1:
+            return candidates[0]
+        known = f"; known are {_listed(self.known)}" if self.known else ""
+        raise InputError(
+            "no column `benchmark` or `suite` names the benchmark; "
+            f"give it with --benchmark NAME{known}"
+        )
+
+    def _allowed(self, name: str) -> str:
+        if not self.known or name in self.known or name in self.settings.benchmark or self.create:
+            return name
+        near = difflib.get_close_matches(name, self.known, n=1)
+        advice = f"is {near[0]!r} meant? --create makes" if near else "--create makes"
+        raise InputError(
+            f"unknown benchmark {name!r}; known are {_listed(self.known)}; {advice} a new one"
+        )
+
+
+def prepare_bank(
+    history: History,
+    benchmark: str,
+    *,
+    file_questions: frozenset[str],
+    import_questions: frozenset[str],
+    extend: bool,
+    now: datetime,
+) -> Bank:
+    """Bank that knows every question of a file, inside the caller's transaction.
+
+    The first bank of a benchmark, and with `extend` a new version of it, takes
+    the questions of all files of the import.
+
+    Raises
+    ------
+    InputError
+        If the bank lacks questions and may not be extended, listing them.
+    """
+    if benchmark not in benchmark_names(history):
+        create_benchmark(history, benchmark, now=now)
+    bank = current_bank(history, benchmark)
+    hashes: dict[str, str] = {}
+    if bank is not None:
+        hashes = dict(zip(bank.question_ids, bank.content_hashes, strict=True))
+        unknown = file_questions - hashes.keys()
+        if not unknown:
+            return bank
+        if not extend:
+            raise InputError(
+                f"benchmark {benchmark!r} does not know {len(unknown)} of its questions: "
+                f"{_listed(sorted(unknown))}; --extend-bank adds them"
+            )
+    hashes = dict.fromkeys(import_questions, "") | hashes
+    ids = tuple(sorted(hashes))
+    bank = Bank(
+        benchmark=benchmark, question_ids=ids, content_hashes=tuple(hashes[key] for key in ids)
+    )
+    save_bank(history, bank, now=now)
+    return bank
+
+
+def questions_by_benchmark(logs: Iterable[RunLog]) -> dict[str, frozenset[str]]:
+    """Questions that addressed logs mention."""
+    found: dict[str, set[str]] = {}
+    for log in logs:
+        found.setdefault(str(log.benchmark), set()).update(log.question_ids)
+    return {benchmark: frozenset(ids) for benchmark, ids in found.items()}
+
+
+def _tagged(tags: Sequence[str], prefix: str) -> str | None:
+    return next((tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)), None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

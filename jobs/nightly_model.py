@@ -1,0 +1,135 @@
+"""Everything one night computes from a response matrix, before any of it is stored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Final
+
+import numpy as np
+
+from jobs.randomness import generator
+from recurring_eval.calibration import RaschModel, fit_rasch, held_out_log_likelihood
+from recurring_eval.errors import NotEnoughDataError
+from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
+from recurring_eval.intervals import run_to_run_variance
+from recurring_eval.irt import pass_probability
+from recurring_eval.methods import method_named
+from recurring_eval.replay import ReplayResidual, split_residuals
+from recurring_eval.response_matrix import ResponseMatrix
+
+SUBSET_METHODS: Final = ("stratified+gpirt", "stratified+weighted")
+"""Estimates reported for every published subset, the default first."""
+
+MIN_RUNS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightlyModel:
+    """A night's calibration.
+
+    Attributes
+    ----------
+    model : RaschModel
+    gpirt : GpirtConstants
+    residuals : tuple of ReplayResidual
+        Of the subset methods at every size, oldest run first within each.
+    run_to_run_variance : float
+        Between full scores of same-configuration pairs, beyond verdict noise.
+    seconds : dict of str to float
+        Wall time of each phase.
+    """
+
+    model: RaschModel
+    gpirt: GpirtConstants
+    residuals: tuple[ReplayResidual, ...]
+    run_to_run_variance: float
+    seconds: dict[str, float]
+
+
+def fit_nightly_model(
+    matrix: ResponseMatrix, *, configurations: Sequence[str], sizes: Sequence[int], seed: int
+) -> NightlyModel:
+    """Fit the model, the gp-IRT constants and the replayed residuals.
+
+    Parameters
+    ----------
+    matrix : ResponseMatrix
+        Full runs of the calibration window, oldest first.
+    configurations : sequence of str
+        Agent configuration of each run; empty where unknown.
+    sizes : sequence of int
+        Subset sizes k.
+    seed : int
+        Root of the random streams; the same for every night, so that a night
+        differs from the one before by its data alone.
+
+    Raises
+    ------
+    NotEnoughDataError
+        With fewer than four runs.
+    FitError
+        If the fit does not converge.
+    """
+    if matrix.n_runs < MIN_RUNS:
+        raise NotEnoughDataError(
+            f"only {matrix.n_runs} usable full runs, a calibration needs {MIN_RUNS}; "
+            "import more full runs"
+        )
+    seconds: dict[str, float] = {}
+    start = perf_counter()
+    model = fit_rasch(matrix)
+    held_out = held_out_log_likelihood(matrix, rng=generator(seed, "held-out"))
+    model = replace(model, held_out_log_likelihood=held_out)
+    seconds["fit"] = perf_counter() - start
+    start = perf_counter()
+    gpirt = fit_gpirt_constants(matrix, rng=generator(seed, "gp-irt"))
+    residuals = replay_residuals(matrix, sizes, seed=seed)
+    seconds["replay"] = perf_counter() - start
+    return NightlyModel(
+        model=model,
+        gpirt=gpirt,
+        residuals=tuple(residuals),
+        run_to_run_variance=_pair_variance(matrix, configurations, model),
+        seconds=seconds,
+    )
+
+
+def replay_residuals(
+    matrix: ResponseMatrix, sizes: Sequence[int], *, seed: int
+) -> list[ReplayResidual]:
+    """Residuals of the subset methods; each size has its own random stream."""
+    methods = [method_named(name) for name in SUBSET_METHODS]
+    return [
+        residual
+        for k in sizes
+        for residual in split_residuals(matrix, [k], methods, rng=generator(seed, "replay", str(k)))
+    ]
+
+
+def _pair_variance(
+    matrix: ResponseMatrix, configurations: Sequence[str], model: RaschModel
+) -> float:
+    """Run-to-run variance from disjoint consecutive runs of one configuration."""
+    scores = matrix.pass_rates()
+    waiting: dict[str, int] = {}
+    pairs: list[tuple[int, int]] = []
+    for row, configuration in enumerate(configurations):
+        if not configuration:
+            continue
+        if configuration in waiting:
+            pairs.append((waiting.pop(configuration), row))
+        else:
+            waiting[configuration] = row
+    if not pairs:
+        return 0.0
+    probability = pass_probability(model.ability[:, np.newaxis], model.difficulty)
+    trials = matrix.trials
+    noise = np.divide(
+        probability * (1.0 - probability), trials, out=np.zeros(trials.shape), where=trials > 0
+    )
+    variance = noise.sum(axis=1) / np.maximum((trials > 0).sum(axis=1), 1) ** 2
+    earlier, later = np.array(pairs, dtype=np.intp).T
+    return run_to_run_variance(
+        scores[later] - scores[earlier],
+        verdict_variance=float(np.mean(variance[earlier] + variance[later])),
+    )

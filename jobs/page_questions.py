@@ -1,0 +1,89 @@
+"""Questions on a nightly report page: difficulty map and flags."""
+
+from typing import Final
+
+import numpy as np
+
+from jobs.targets import Target
+from recurring_eval.response_matrix import ResponseMatrix
+from reports.context import DifficultyPoint, FlagKind, QuestionFlag
+from storage.calibration_records import CalibrationRecord
+from storage.history import History
+from storage.subsets import published_subsets
+
+FEW_RESPONSES: Final = 5
+FLAKY_SHARE: Final = 0.35
+"""Share of minority verdicts, over the runs of one configuration, of a flaky question."""
+MIN_FLAKY_TRIALS: Final = 8
+
+
+def difficulty_points(
+    history: History, target: Target, calibration: CalibrationRecord, matrix: ResponseMatrix
+) -> tuple[DifficultyPoint, ...]:
+    """Place every question of the bank on the difficulty scale, with its subsets."""
+    sizes: dict[str, list[int]] = {}
+    for record in published_subsets(history, target.benchmark, target.family):
+        for question in record.subset.question_ids:
+            sizes.setdefault(question, []).append(record.subset.k)
+    rates = matrix.question_pass_rates()
+    answered = (matrix.trials > 0).sum(axis=0)
+    return tuple(
+        DifficultyPoint(
+            question_id=question,
+            difficulty=float(calibration.model.difficulty[j]),
+            pass_rate=None if np.isnan(rates[j]) else float(rates[j]),
+            n_responses=int(answered[j]),
+            in_subsets=tuple(sorted(sizes.get(question, ()))),
+        )
+        for j, question in enumerate(calibration.model.question_ids)
+    )
+
+
+def question_flags(matrix: ResponseMatrix) -> tuple[QuestionFlag, ...]:
+    """Flag questions that say little or change their mind in the calibration window.
+
+    A question is flaky when its verdict differs between the trials of one run,
+    or, over runs in time order, flips between neighbours nearly as often as a
+    coin would.
+    """
+    flags = []
+    passes = matrix.passes.sum(axis=0)
+    trials = matrix.trials.sum(axis=0)
+    answered = (matrix.trials > 0).sum(axis=0)
+    flips = _flip_shares(matrix)
+    for j, question in enumerate(matrix.question_ids):
+        found: list[tuple[FlagKind, str]] = []
+        if answered[j] < FEW_RESPONSES:
+            found.append(("few-responses", f"only {answered[j]} runs have a valid verdict on it"))
+        elif passes[j] == trials[j]:
+            found.append(("all-pass", "every trial passed: it tells runs apart no more"))
+        elif passes[j] == 0:
+            found.append(("all-fail", "no trial passed: hard, or broken"))
+        elif flips[j] > FLAKY_SHARE and answered[j] >= MIN_FLAKY_TRIALS:
+            share = f"{100 * flips[j]:.0f} %"
+            found.append(
+                ("flaky", f"its verdict changes between neighbouring runs {share} of times")
+            )
+        flags += [
+            QuestionFlag(
+                question_id=question,
+                flag=flag,
+                reason=reason,
+                n_passes=int(passes[j]),
+                n_trials=int(trials[j]),
+                n_runs=int(answered[j]),
+            )
+            for flag, reason in found
+        ]
+    return tuple(flags)
+
+
+def _flip_shares(matrix: ResponseMatrix) -> np.ndarray:
+    """Share of neighbouring answered runs whose majority verdict differs, shape (n,)."""
+    shares = np.zeros(matrix.n_questions)
+    majority = 2 * matrix.passes >= matrix.trials
+    for j in range(matrix.n_questions):
+        seen = majority[matrix.trials[:, j] > 0, j]
+        if len(seen) > 1:
+            shares[j] = np.mean(seen[1:] != seen[:-1])
+    return shares

@@ -1,0 +1,120 @@
+"""Write the HTML report of a night and the index over all reports."""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import date
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+from jobs.app import App
+from jobs.console import to_json
+from jobs.nightly_page import nightly_page
+from jobs.recalibrate import Recalibration
+from jobs.targets import Target, choose_targets
+from recurring_eval.errors import InputError
+from reports.attention import attention_points
+from reports.context import IndexEntry, NightlyPage
+from reports.names import INDEX_NAME, index_pages, report_file_name
+from reports.render import render_index, render_nightly
+from storage.calibrations import list_calibrations
+
+ENTRY_SUFFIX = ".entry.json"
+"""Beside each report: what the index says about it."""
+
+
+def publish_nightly_reports(app: App, results: Sequence[Recalibration]) -> list[Path]:
+    """Write a page for every night that was calibrated, and the index.
+
+    Returns
+    -------
+    list of Path
+        The pages written.
+    """
+    nights = [
+        (Target(benchmark=result.benchmark, family=result.agent_family), result.date)
+        for result in results
+        if result.status in ("calibrated", "kept")
+    ]
+    return _publish(app, nights)
+
+
+def publish_latest_reports(
+    app: App, *, benchmark: str | None = None, family: str | None = None
+) -> list[Path]:
+    """Write the page of the last night of every benchmark and family again, and the index."""
+    nights = []
+    with app.open_history(read_only=True) as history:
+        for target in choose_targets(history, benchmark=benchmark, family=family):
+            found = list_calibrations(history, target.benchmark, target.family)
+            nights.append((target, found[-1].date if found else app.clock.now().date()))
+    return _publish(app, nights)
+
+
+def _publish(app: App, nights: Sequence[tuple[Target, date]]) -> list[Path]:
+    if not nights:
+        return []
+    folder = app.settings.reports
+    written = []
+    for target, day in nights:
+        app.console.progress(f"writing the report of {target} for {day}")
+        with app.open_history(read_only=True) as history:
+            page = nightly_page(app, history, target, day)
+        path = folder / report_file_name(target.benchmark, target.family, day)
+        _write(path, render_nightly(page))
+        _write(path.with_suffix(ENTRY_SUFFIX), to_json(asdict(_entry(page, path.name))))
+        written.append(path)
+    entries = [_read_entry(path) for path in sorted(folder.glob(f"*{ENTRY_SUFFIX}"))]
+    pages = index_pages(
+        entries, made_at=app.clock.now(), version=installed_version("recurring-eval")
+    )
+    for name, index in pages.items():
+        _write(folder / name, render_index(index))
+    return written
+
+
+def index_path(app: App) -> Path:
+    """Path of the index over the reports."""
+    return app.settings.reports / INDEX_NAME
+
+
+def _entry(page: NightlyPage, href: str) -> IndexEntry:
+    errors = page.headline.errors
+    last = page.headline.last_full_run
+    return IndexEntry(
+        benchmark=page.benchmark,
+        agent_family=page.agent_family,
+        day=page.day,
+        href=href,
+        pass_rate=None if last is None else last.pass_rate,
+        expected_error_pp=errors[0].expected_error_pp if errors else None,
+        error_label=f"{errors[0].method}, k {errors[0].k}" if errors else "",
+        cache_share=page.headline.cache_share,
+        n_attention=len(attention_points(page)),
+    )
+
+
+def _read_entry(path: Path) -> IndexEntry:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        return IndexEntry(**fields | {"day": date.fromisoformat(fields["day"])})
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: cannot be read ({error}); remove it and run `recurring-eval report`"
+        ) from None
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a whole file or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(draft).chmod(0o644)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise

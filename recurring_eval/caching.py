@@ -1,0 +1,177 @@
+"""Historical caching: questions settled in a recent window need not be run again."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, timedelta
+from fractions import Fraction
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recurring_eval.errors import InputError
+from recurring_eval.response_matrix import ResponseMatrix
+from recurring_eval.validation import read_only_floats
+
+CacheUse = Literal["majority", "rate"]
+
+EPSILON: Final = 0.05
+WINDOW_DAYS: Final = 7
+MIN_TRIALS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """Verdicts of a window and the questions they settle.
+
+    Attributes
+    ----------
+    question_ids : tuple of str
+        n questions.
+    pass_rates : ndarray, shape (n,)
+        Passes over trials in the window; NaN without a trial.
+    passes, n_trials : ndarray of int64, shape (n,)
+    cached : ndarray of bool, shape (n,)
+        Questions settled: enough trials, and nearly all of one kind.
+    epsilon : float
+    min_trials : int
+    """
+
+    question_ids: tuple[str, ...]
+    pass_rates: NDArray[np.float64]
+    passes: NDArray[np.int64]
+    n_trials: NDArray[np.int64]
+    cached: NDArray[np.bool_]
+    epsilon: float
+    min_trials: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pass_rates", read_only_floats(self.pass_rates))
+        for name, dtype in (("passes", np.int64), ("n_trials", np.int64), ("cached", np.bool_)):
+            array = np.array(getattr(self, name), dtype=dtype)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        shape = (len(self.question_ids),)
+        if any(
+            array.shape != shape
+            for array in (self.pass_rates, self.passes, self.n_trials, self.cached)
+        ):
+            raise InputError(f"a cache needs one entry for each of its {shape[0]} questions")
+
+    @property
+    def execution_fraction(self) -> float:
+        """Share of the questions that still have to be run."""
+        return 1.0 - float(self.cached.mean())
+
+    def values(self, use: CacheUse) -> NDArray[np.float64]:
+        """Score each cached question is given, shape (n,); 0 where not cached.
+
+        `majority` gives the window's majority verdict, a pass on a tie, as
+        published; `rate` the window's pass rate, which has no rounding bias.
+        """
+        if use == "majority":
+            return np.where(self.cached & (2 * self.passes >= self.n_trials), 1.0, 0.0)
+        if use == "rate":
+            return np.where(self.cached, self.pass_rates, 0.0)
+        raise InputError(f"`use` is {use!r}; choose 'majority' or 'rate'")
+
+
+def window_rows(
+    matrix: ResponseMatrix, day: date, *, n_days: int = WINDOW_DAYS
+) -> NDArray[np.intp]:
+    """Rows of the runs started on the `n_days` UTC days before `day`, itself left out.
+
+    Only strictly earlier days count, so that no run helps to settle itself.
+    """
+    if n_days < 1:
+        raise InputError(f"`n_days` is {n_days}; a window needs at least 1 day")
+    first = day - timedelta(days=n_days)
+    days = [start.astimezone(UTC).date() for start in matrix.started_at]
+    return np.array([i for i, run_day in enumerate(days) if first <= run_day < day], dtype=np.intp)
+
+
+def build_cache(
+    window: ResponseMatrix, *, epsilon: float = EPSILON, min_trials: int = MIN_TRIALS
+) -> Cache:
+    """Find the questions that a window settles.
+
+    A question with s passes in n trials is cached when ``n >= min_trials`` and
+    ``min(s, n - s) <= epsilon n``, compared as integers.
+
+    Parameters
+    ----------
+    window : ResponseMatrix
+        Executed verdicts of the window's routine runs (see `window_rows`).
+    epsilon : float, optional
+        Largest share of minority verdicts, in [0, .5]; read as the decimal it
+        is written as.
+    min_trials : int, optional
+
+    Raises
+    ------
+    InputError
+        If `epsilon` or `min_trials` is out of range.
+
+    References
+    ----------
+    She and Lin 2026, section 3 (historical caching).
+    """
+    if not 0.0 <= epsilon <= 0.5:
+        raise InputError(f"`epsilon` is {epsilon}; choose a share between 0 and 0.5")
+    if min_trials < 1:
+        raise InputError(f"`min_trials` is {min_trials}; it must be at least 1")
+    passes = window.passes.sum(axis=0, dtype=np.int64)
+    trials = window.trials.sum(axis=0, dtype=np.int64)
+    limit = Fraction(repr(float(epsilon)))
+    # Object integers: a denominator of 10**17 times a trial count passes 2**63.
+    minority = np.minimum(passes, trials - passes).astype(object) * limit.denominator
+    settled = minority <= trials.astype(object) * limit.numerator
+    rates = np.full(passes.shape, np.nan)
+    np.divide(passes, trials, out=rates, where=trials > 0)
+    return Cache(
+        question_ids=window.question_ids,
+        pass_rates=rates,
+        passes=passes,
+        n_trials=trials,
+        cached=settled.astype(np.bool_) & (trials >= min_trials),
+        epsilon=epsilon,
+        min_trials=min_trials,
+    )
+
+
+def cache_score(
+    cache: Cache,
+    passes: NDArray[np.integer],
+    trials: NDArray[np.integer],
+    *,
+    use: CacheUse = "majority",
+    population: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """Mean of the cached values and the executed outcomes of the other questions.
+
+    Parameters
+    ----------
+    cache : Cache
+    passes, trials : ndarray of int, shape (..., n)
+        Verdict counts, aligned with the cache's questions. Verdicts on cached
+        questions are ignored: in production they are not executed.
+    use : {"majority", "rate"}, optional
+    population : ndarray of bool, shape (n,) or (..., n), optional
+        Questions the score is the mean of; by default all.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        A question that is neither cached nor answered is left out of the
+        mean; NaN when nothing is left.
+    """
+    executed = (trials > 0) & ~cache.cached
+    outcome = np.zeros(np.shape(trials))
+    np.divide(passes, trials, out=outcome, where=executed)
+    counted = executed | cache.cached
+    if population is not None:
+        counted = counted & population
+    values = np.where(cache.cached, cache.values(use), outcome)
+    count = counted.sum(axis=-1)
+    score = np.full(count.shape, np.nan)
+    np.divide(np.where(counted, values, 0.0).sum(axis=-1), count, out=score, where=count > 0)
+    return score

@@ -1,0 +1,170 @@
+"""Verdicts of one run as sorted columns: checks, summary, checksum, Arrow."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from recurring_eval.errors import InputError
+from recurring_eval.records import FAIL, MISSING, PASS, RunLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRows:
+    """Columns in the order of (question, trial); `reason` is empty for a valid verdict.
+
+    Attributes
+    ----------
+    question_id : ndarray of int32, shape (n,)
+        The history's integers.
+    trial : ndarray of int16, shape (n,)
+    outcome : ndarray of int8, shape (n,)
+        PASS, FAIL or MISSING.
+    reason : ndarray of object (str), shape (n,)
+    duration_s, cost : ndarray of float64, shape (n,)
+        NaN where unknown.
+    """
+
+    question_id: NDArray[np.int32]
+    trial: NDArray[np.int16]
+    outcome: NDArray[np.int8]
+    reason: NDArray[Any]
+    duration_s: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+    @classmethod
+    def from_log(cls, log: RunLog, question_row_ids: NDArray[np.int32]) -> Self:
+        """Check a log's verdicts and put them in order.
+
+        Raises
+        ------
+        InputError
+            For columns of unequal length, an unknown outcome, a missing verdict
+            without a reason, or a question answered twice in one trial.
+        """
+        _check_columns(log)
+        question_id = question_row_ids[log.question_index]
+        order = np.lexsort((log.trial, question_id))
+        reasons = np.array([*log.reasons, ""], dtype=object)
+        rows = cls(
+            question_id=question_id[order],
+            trial=log.trial[order].astype(np.int16),
+            outcome=log.outcome[order].astype(np.int8),
+            reason=reasons[log.reason_index[order]],
+            duration_s=log.duration_s[order].astype(np.float64),
+            cost=log.cost[order].astype(np.float64),
+        )
+        twice = np.flatnonzero(np.diff(rows.keys()) == 0)
+        if twice.size:
+            row = order[twice[0] + 1]
+            raise InputError(
+                f"run {log.run_key} has question {log.question_ids[log.question_index[row]]!r} "
+                f"trial {log.trial[row]} twice; keep one verdict or number the trials"
+            )
+        return rows
+
+    def __len__(self) -> int:
+        return len(self.question_id)
+
+    def keys(self) -> NDArray[np.int64]:
+        """One sorted integer per (question, trial), shape (n,)."""
+        return self.question_id.astype(np.int64) * 2**16 + self.trial
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "VerdictRows":
+        """Rows given by a mask or by positions."""
+        return VerdictRows(**{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
+
+    def merged(self, other: "VerdictRows") -> "VerdictRows":
+        """Join these rows and those of `other`, in order; no key may be in both."""
+        both = concatenated([self, other])
+        return both.take(np.argsort(both.keys(), kind="stable"))
+
+    def checksum(self) -> str:
+        """SHA-256 of questions, trials, outcomes and reasons; times and costs left out."""
+        reasons, codes = np.unique(self.reason.astype(str), return_inverse=True)
+        digest = hashlib.sha256("\0".join(reasons.tolist()).encode())
+        columns: list[NDArray[Any]] = [self.question_id, self.trial, self.outcome, codes]
+        for column, kind in zip(columns, ("<i4", "<i2", "<i1", "<i4"), strict=True):
+            digest.update(column.astype(kind).tobytes())
+        return digest.hexdigest()
+
+    def summary(self) -> tuple[int, int, float]:
+        """Count of valid questions and of missing verdicts, and the pass rate.
+
+        The pass rate is the mean over valid questions of passes/trials, NaN if
+        there is none, and does not depend on the order of the questions.
+        """
+        valid = self.outcome != MISSING
+        _, question, trials = np.unique(
+            self.question_id[valid], return_inverse=True, return_counts=True
+        )
+        n_valid = len(trials)
+        passes = np.bincount(question, weights=self.outcome[valid], minlength=n_valid)
+        rate = math.fsum(passes / trials) / n_valid if n_valid else math.nan
+        return n_valid, int(len(self) - valid.sum()), rate
+
+
+def concatenated(parts: Sequence[VerdictRows]) -> VerdictRows:
+    """Rows of several runs one after the other; `parts` is not empty."""
+    return VerdictRows(
+        **{
+            f.name: np.concatenate([getattr(part, f.name) for part in parts])
+            for f in fields(VerdictRows)
+        }
+    )
+
+
+def to_arrow(run_ids: Sequence[int], parts: Sequence[VerdictRows]) -> pa.Table:
+    """Table of the runs' verdicts for the history; missing outcomes become NULL."""
+    rows = concatenated(parts)
+    missing = rows.outcome == MISSING
+    return pa.table(
+        {
+            "run_id": np.repeat(np.array(run_ids, np.int32), [len(part) for part in parts]),
+            "question_id": rows.question_id,
+            "trial": rows.trial,
+            "passed": pa.array(rows.outcome, pa.int8(), mask=missing),
+            "reason": pa.array(rows.reason, pa.string(), mask=~missing),
+            "duration_s": pa.array(rows.duration_s, mask=np.isnan(rows.duration_s)),
+            "cost": pa.array(rows.cost, mask=np.isnan(rows.cost)),
+        }
+    )
+
+
+def from_arrow(table: pa.Table) -> VerdictRows:
+    """Opposite of `to_arrow` for rows sorted by (question, trial)."""
+    return VerdictRows(
+        question_id=table["question_id"].to_numpy(),
+        trial=table["trial"].to_numpy(),
+        outcome=table["passed"].fill_null(MISSING).to_numpy(),
+        reason=np.array(table["reason"].fill_null("").to_pylist(), dtype=object),
+        duration_s=table["duration_s"].fill_null(np.nan).to_numpy(),
+        cost=table["cost"].fill_null(np.nan).to_numpy(),
+    )
+
+
+def _check_columns(log: RunLog) -> None:
+    columns = ("trial", "outcome", "reason_index", "duration_s", "cost")
+    for name in columns:
+        if len(getattr(log, name)) != len(log.question_index):
+            raise InputError(f"run {log.run_key}: `{name}` needs one entry per verdict")
+    if not len(log.question_index):
+        raise InputError(f"run {log.run_key} has no verdicts")
+    bounds = (("question_index", 0, len(log.question_ids)), ("reason_index", -1, len(log.reasons)))
+    for name, low, high in bounds:
+        values = getattr(log, name)
+        if values.min() < low or values.max() >= high:
+            raise InputError(f"run {log.run_key}: `{name}` points outside its list")
+    if log.trial.min() < 1:
+        raise InputError(f"run {log.run_key} has trial {log.trial.min()}; trials count from 1")
+    if not np.isin(log.outcome, (PASS, FAIL, MISSING)).all():
+        raise InputError(f"run {log.run_key} has an outcome that is not pass, fail or missing")
+    if ((log.outcome == MISSING) != (log.reason_index >= 0)).any():
+        raise InputError(
+            f"run {log.run_key}: a missing verdict needs a reason, a valid one has none"
+        )

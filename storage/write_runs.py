@@ -1,0 +1,238 @@
+"""Import of runs: what is new, already there, extended, replaced or refused."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recurring_eval.errors import InputError
+from recurring_eval.records import FAIL, MISSING, PASS, RunLog
+from recurring_eval.validation import first_duplicate
+from storage.benchmarks import benchmark_row_id, stored_bank
+from storage.history import History
+from storage.question_lookup import QuestionLookup
+from storage.run_table import (
+    FACTS,
+    RunChange,
+    StoredRun,
+    facts_of,
+    read_verdicts,
+    store_changes,
+    stored_runs,
+)
+from storage.times import to_utc
+from storage.verdict_rows import VerdictRows
+
+NOT_RUN: Final = "not run"
+"""A verdict missing for this reason may be filled in by a later import."""
+
+VERDICT_WORDS: Final = {PASS: "pass", FAIL: "fail", MISSING: "missing"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWritten:
+    """What an import did with one run.
+
+    Attributes
+    ----------
+    run_key : str
+    status : str
+        ``imported``, ``already there``, ``extended`` or ``replaced``.
+    n_new_verdicts : int
+        Verdicts of questions and trials that had none before.
+    n_replaced_verdicts : int
+        Verdicts that changed; the old ones are kept as a revision.
+    """
+
+    run_key: str
+    status: str
+    n_new_verdicts: int
+    n_replaced_verdicts: int = 0
+
+
+def write_runs(
+    history: History,
+    benchmark: str,
+    logs: Sequence[RunLog],
+    *,
+    imported_at: datetime,
+    replace: bool = False,
+    file_hash: str | None = None,
+) -> list[RunWritten]:
+    """Store runs under the current bank, inside the caller's transaction.
+
+    A run that is stored already is left alone if nothing is new, and extended
+    if the log has verdicts the history lacks (verdicts missing as ``not run``
+    count as lacking). A verdict or fact of the run that differs is refused,
+    unless `replace`, which takes the log's and keeps the old verdicts as a
+    revision; stored verdicts the log does not mention stay.
+
+    Parameters
+    ----------
+    history : History
+        With an open transaction.
+    benchmark : str
+        Must have a bank that knows every question.
+    logs : sequence of RunLog
+        Distinct run keys; pass thousands at once.
+    imported_at : datetime
+        Aware.
+    replace : bool
+    file_hash : str, optional
+        Hash of the file the logs come from.
+
+    Returns
+    -------
+    list of RunWritten
+        One per log, in order.
+
+    Raises
+    ------
+    InputError
+        For unknown questions, contradictions within a log or with the history.
+    """
+    bank = stored_bank(history, benchmark)
+    if bank is None:
+        raise InputError(f"benchmark {benchmark!r} has no bank yet; save one before its runs")
+    duplicate = first_duplicate([log.run_key for log in logs])
+    if duplicate is not None:
+        raise InputError(f"run {duplicate} is in the import twice; import one file of it at a time")
+    for log in logs:
+        to_utc(log.started_at, f"the start of run {log.run_key}")
+        to_utc(log.finished_at, f"the end of run {log.run_key}")
+    lookup = QuestionLookup.load(history, bank)
+    incoming = [
+        VerdictRows.from_log(
+            log, lookup.row_ids(log.question_ids, log.content_hashes, run_key=log.run_key)
+        )
+        for log in logs
+    ]
+    benchmark_id = benchmark_row_id(history, benchmark)
+    known = stored_runs(history, benchmark_id, [log.run_key for log in logs])
+    checksums = [rows.checksum() for rows in incoming]
+    differing = [
+        known[log.run_key].run_id
+        for log, checksum in zip(logs, checksums, strict=True)
+        if log.run_key in known and known[log.run_key].checksum != checksum
+    ]
+    stored = read_verdicts(history, differing)
+
+    next_id = history.next_id("run")
+    changes = []
+    for log, rows in zip(logs, incoming, strict=True):
+        run = known.get(log.run_key)
+        if run is None:
+            none = rows.take(np.zeros(len(rows), dtype=np.bool_))
+            changes.append(
+                RunChange(log=log, run_id=next_id, new=True, rows=rows, added=rows, replaced=none)
+            )
+            next_id += 1
+        else:
+            before = stored.get(run.run_id, rows)
+            changes.append(_compare(log, run, before, rows, lookup, replace=replace))
+    store_changes(
+        history,
+        [change for change in changes if change.is_change],
+        benchmark_id=benchmark_id,
+        bank_id=bank.bank_id,
+        imported_at=to_utc(imported_at, "`imported_at`"),
+        file_hash=file_hash,
+    )
+    return [_result(change) for change in changes]
+
+
+def _compare(
+    log: RunLog,
+    run: StoredRun,
+    before: VerdictRows,
+    after: VerdictRows,
+    lookup: QuestionLookup,
+    *,
+    replace: bool,
+) -> RunChange:
+    """Find what the log adds to the stored run and what it changes.
+
+    Raises
+    ------
+    InputError
+        If it changes anything and `replace` is false.
+    """
+    new_facts = facts_of(log) != run.facts
+    if new_facts and not replace:
+        raise InputError(_changed_fact(log, run))
+    position = np.minimum(np.searchsorted(before.keys(), after.keys()), len(before) - 1)
+    common = before.keys()[position] == after.keys()
+    differs = common & (
+        (before.outcome[position] != after.outcome) | (before.reason[position] != after.reason)
+    )
+    filled = differs & (before.reason[position] == NOT_RUN)
+    changed = np.flatnonzero(differs & ~filled)
+    if changed.size and not replace:
+        raise InputError(_changed_verdict(log, before, after, position, int(changed[0]), lookup))
+    added = after.take(~common | differs)
+    lost = np.zeros(len(before), dtype=np.bool_)
+    lost[position[differs]] = True
+    return RunChange(
+        log=log,
+        run_id=run.run_id,
+        new=False,
+        rows=before.take(~lost).merged(added),
+        added=added,
+        replaced=before.take(lost),
+        n_changed=int(changed.size),
+        new_facts=new_facts,
+    )
+
+
+def _result(change: RunChange) -> RunWritten:
+    if change.new:
+        status = "imported"
+    elif change.n_changed or change.new_facts:
+        status = "replaced"
+    else:
+        status = "extended" if change.is_change else "already there"
+    return RunWritten(
+        run_key=change.log.run_key,
+        status=status,
+        n_new_verdicts=len(change.added) - change.n_changed,
+        n_replaced_verdicts=change.n_changed,
+    )
+
+
+def _changed_fact(log: RunLog, run: StoredRun) -> str:
+    pairs = zip(FACTS, run.facts, facts_of(log), strict=True)
+    name, old, new = next((name, old, new) for name, old, new in pairs if old != new)
+    return (
+        f"run {log.run_key} is stored with {name} {_spell(old)}, the log says {_spell(new)}; "
+        "give the run another id, or import with --replace to take the log's"
+    )
+
+
+def _changed_verdict(
+    log: RunLog,
+    before: VerdictRows,
+    after: VerdictRows,
+    position: NDArray[np.intp],
+    row: int,
+    lookup: QuestionLookup,
+) -> str:
+    old = _verdict(before, int(position[row]))
+    return (
+        f"run {log.run_key}, question {lookup.key(int(after.question_id[row]))!r}, "
+        f"trial {after.trial[row]}: the stored verdict is {old}, the log says "
+        f"{_verdict(after, row)}; import with --replace to take the log's (the old one is kept)"
+    )
+
+
+def _verdict(rows: VerdictRows, row: int) -> str:
+    word = VERDICT_WORDS[int(rows.outcome[row])]
+    return f"{word} ({rows.reason[row]})" if rows.reason[row] else word
+
+
+def _spell(fact: str | datetime | None) -> str:
+    if isinstance(fact, datetime):
+        return fact.isoformat()
+    return "none" if fact is None else repr(fact)

@@ -1,0 +1,188 @@
+"""estimate_score: what it composes, flags and refuses; names of methods."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from recurring_eval.caching import build_cache
+from recurring_eval.errors import InputError
+from recurring_eval.estimators import GpirtConstants
+from recurring_eval.intervals import ConformalScale
+from recurring_eval.methods import METHODS, estimate_score, method_named
+from recurring_eval.records import Flag
+from recurring_eval.subsets import stratified_subset
+from tests.rasch_models import make_model
+from tests.response_matrices import make_matrix
+
+MODEL = make_model(np.linspace(-2, 2, 20), ability=(-3.0, 3.0))
+SUBSET = stratified_subset(MODEL, "bank", 10)
+SCALE = ConformalScale(residuals=np.linspace(-0.05, 0.05, 19), model_sd=np.full(19, 0.5))
+ONES = np.ones(20, dtype=int)
+HALF = (np.arange(20) % 2 == 0).astype(int)
+EASY_HALF = (np.arange(20) < 10).astype(int)
+
+
+def test_interval_is_centred_with_the_conformal_half_width() -> None:
+    estimate = estimate_score(
+        method="stratified",
+        model=MODEL,
+        passes=EASY_HALF,
+        trials=ONES,
+        subset=SUBSET,
+        scale=SCALE,
+    )
+    assert estimate.pass_rate == pytest.approx(0.5)
+    assert estimate.high - 0.5 == pytest.approx(0.5 - estimate.low)
+    assert estimate.n_asked == estimate.n_valid == 10
+    assert estimate.method == "stratified"
+    assert estimate.model_fingerprint == MODEL.fingerprint
+    assert estimate.flags == ()
+    # u of ten unseen questions by hand, and t = ceil(.9 * 20)th of |e|/.5.
+    assert estimate.theta is not None
+    theta = estimate.theta.theta[0]
+    p = 1 / (1 + np.exp(-(theta - MODEL.difficulty)))
+    seen = np.array([q in SUBSET.question_ids for q in MODEL.question_ids])
+    unseen_variance = (p * (1 - p))[~seen].sum()
+    posterior = 1 / (0.05 + (p * (1 - p))[seen].sum())
+    u = np.sqrt(unseen_variance + posterior * unseen_variance**2) / 20
+    threshold = np.sort(np.abs(SCALE.residuals))[17] / 0.5
+    assert estimate.high - 0.5 == pytest.approx(u * threshold)
+    added = ((p * (1 - p))[seen].sum() - unseen_variance) / 400
+    added += 2 * unseen_variance * posterior * (p * (1 - p))[seen].sum() / 400
+    rerun = np.sqrt((u * threshold) ** 2 + stats.norm.ppf(0.95) ** 2 * added)
+    assert estimate.rerun_high - 0.5 == pytest.approx(rerun)
+
+
+def test_a_full_run_is_exact_and_its_rerun_has_verdict_noise() -> None:
+    trials = np.where(np.arange(20) < 18, 1, 0)
+    estimate = estimate_score(
+        method="stratified+gpirt", model=MODEL, passes=HALF * trials, trials=trials
+    )
+    assert estimate.pass_rate == estimate.low == estimate.high == 0.5
+    assert (estimate.n_asked, estimate.n_valid) == (20, 18)
+    assert estimate.theta is not None
+    p = 1 / (1 + np.exp(-(estimate.theta.theta[0] - MODEL.difficulty[:18])))
+    expected = stats.norm.ppf(0.95) * np.sqrt((p * (1 - p)).sum()) / 18
+    assert estimate.rerun_high - 0.5 == pytest.approx(expected)
+    wider = estimate_score(
+        method="stratified+gpirt",
+        model=MODEL,
+        passes=HALF * trials,
+        trials=trials,
+        run_to_run_variance=0.01,
+    )
+    assert wider.rerun_high > estimate.rerun_high
+
+
+def test_population_of_valid_questions_makes_a_check_exact_at_the_end() -> None:
+    valid = np.arange(20) < 15
+    asked = stratified_subset(MODEL, "bank", 20)
+    estimate = estimate_score(
+        method="stratified",
+        model=MODEL,
+        passes=HALF,
+        trials=ONES,
+        subset=asked,
+        population=valid,
+    )
+    assert estimate.pass_rate == 8 / 15
+    assert estimate.n_asked == 15
+
+
+def test_flags() -> None:
+    seen = np.array([q in SUBSET.question_ids for q in MODEL.question_ids])
+    first = np.flatnonzero(seen)
+    trials = ONES.copy()
+    trials[first[:3]] = 0
+    few = estimate_score(
+        method="stratified",
+        model=MODEL,
+        passes=EASY_HALF * trials,
+        trials=trials,
+        subset=SUBSET,
+        scale=SCALE,
+        extra_flags=[Flag.STALE_CALIBRATION],
+    )
+    assert few.flags == (Flag.FEW_VALID, Flag.STALE_CALIBRATION)
+    trials[first[2]] = 1  # 8 of 10 is enough
+    enough = estimate_score(
+        method="stratified", model=MODEL, passes=EASY_HALF * trials, trials=trials, subset=SUBSET
+    )
+    assert enough.flags == (Flag.PROVISIONAL_INTERVAL,)
+    strong = estimate_score(
+        method="stratified", model=MODEL, passes=ONES, trials=ONES, subset=SUBSET, scale=SCALE
+    )
+    assert strong.flags == (Flag.EXTRAPOLATING,)
+    short = ConformalScale(residuals=np.full(9, 0.01), model_sd=np.full(9, 0.02))
+    wide = estimate_score(
+        method="stratified",
+        model=MODEL,
+        passes=EASY_HALF,
+        trials=ONES,
+        subset=SUBSET,
+        scale=short,
+        level=0.95,
+    )
+    assert wide.flags == (Flag.FEW_RESIDUALS,)
+
+
+def test_cache_reuses_settled_questions() -> None:
+    settled = np.arange(20) < 8
+    window = make_matrix([np.where(settled, 1, i % 2) for i in range(10)])
+    cache = build_cache(window)
+    estimate = estimate_score(
+        method="cache", model=MODEL, passes=HALF, trials=ONES, cache=cache, scale=SCALE
+    )
+    assert estimate.pass_rate == pytest.approx((8 + 6) / 20)
+    assert (estimate.n_asked, estimate.n_valid, estimate.n_reused) == (12, 12, 8)
+
+
+def test_what_is_absent_is_said() -> None:
+    with pytest.raises(InputError, match="needs a cache"):
+        estimate_score(method="cache", model=MODEL, passes=HALF, trials=ONES)
+    with pytest.raises(InputError, match="gp-IRT needs its constants"):
+        estimate_score(
+            method="stratified+gpirt", model=MODEL, passes=HALF, trials=ONES, subset=SUBSET
+        )
+    with pytest.raises(InputError, match="none of the 10 asked questions has a valid verdict"):
+        estimate_score(
+            method="stratified", model=MODEL, passes=0 * ONES, trials=0 * ONES, subset=SUBSET
+        )
+    other = stratified_subset(make_model(np.zeros(3), question_ids=("a", "b", "q0000")), "b", 3)
+    with pytest.raises(InputError, match="does not know 2 of the subset's 3 questions, first 'a'"):
+        estimate_score(method="stratified", model=MODEL, passes=HALF, trials=ONES, subset=other)
+    with pytest.raises(InputError, match="level"):
+        estimate_score(method="stratified", model=MODEL, passes=HALF, trials=ONES, level=0.0)
+
+
+def test_gpirt_constants_are_used() -> None:
+    estimates = [
+        estimate_score(
+            method="stratified+gpirt",
+            model=MODEL,
+            passes=HALF,
+            trials=ONES,
+            subset=stratified_subset(MODEL, "bank", 7),
+            gpirt=GpirtConstants(outcome_variance=0.2, irt_bias=bias),
+        ).pass_rate
+        for bias in (0.0, 1e6)
+    ]
+    plain = [
+        estimate_score(
+            method=name,
+            model=MODEL,
+            passes=HALF,
+            trials=ONES,
+            subset=stratified_subset(MODEL, "bank", 7),
+        ).pass_rate
+        for name in ("stratified+pirt", "stratified+weighted")
+    ]
+    np.testing.assert_allclose(estimates, plain, atol=1e-9)
+
+
+def test_names() -> None:
+    assert [method_named(method.name) for method in METHODS] == list(METHODS)
+    assert method_named("stratified+weighted").name == "stratified"
+    for name in ("strata", "cache+weighted", "stratified+gpirt+weighted"):
+        with pytest.raises(InputError, match=r"unknown method .*; known are random, "):
+            method_named(name)

@@ -1,0 +1,233 @@
+"""The nightly page as text: self-contained, escaped, deterministic, in budget."""
+
+import functools
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recurring_eval.records.run import RunKind
+from reports.context import NightlyPage
+from reports.render import render_nightly
+from tests.reports.html_text import parse
+from tests.reports.sample_page import HOSTILE, empty_page, hostile_page, sample_page
+
+SECTIONS = ("history", "error", "difficulty", "cache", "questions", "subsets", "jobs", "health")
+
+rendering = functools.cache(render_nightly)
+
+
+def one_run_page() -> NightlyPage:
+    page = sample_page(n_runs=8, n_questions=3)
+    return replace(
+        page,
+        history=page.history[:1],
+        partial_estimates=(),
+        difficulty=page.difficulty[:1],
+        errors=page.errors[:1],
+        cache=replace(page.cache, days=page.cache.days[:1]),
+    )
+
+
+@pytest.fixture(scope="module", params=["sample", "empty", "one run", "long", "partial only"])
+def page(request) -> NightlyPage:
+    if request.param == "partial only":
+        page = sample_page()
+        partial = tuple(replace(p, kind=RunKind.PARTIAL) for p in page.history)
+        return replace(page, history=partial, cache=None)
+    if request.param == "one run":
+        return one_run_page()
+    return {
+        "sample": sample_page,
+        "empty": empty_page,
+        "long": lambda: sample_page(n_runs=600),
+    }[request.param]()
+
+
+def test_page_is_self_contained(page):
+    document = parse(rendering(page))
+    assert not {"script", "iframe", "object", "embed", "img", "base", "form"} & set(document.tags)
+    for tag, key, value in document.attributes:
+        assert not key.startswith("on")
+        assert "://" not in value, (tag, key, value)
+        if key in ("src", "href", "xlink:href"):
+            assert value.startswith(("#", "data:,")) or value == "index.html"
+        if "url(" in value:
+            assert re.fullmatch(r"url\(#[\w-]+\)", value)
+
+
+def test_page_forbids_everything_it_does_not_need(page):
+    policies = [v for tag, key, v in parse(rendering(page)).attributes if "default-src" in v]
+    assert len(policies) == 1
+    assert policies[0].startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+
+
+def test_ids_are_distinct_and_references_resolve(page):
+    attributes = parse(rendering(page)).attributes
+    ids = [value for _, key, value in attributes if key == "id"]
+    assert len(ids) == len(set(ids))
+    wanted = [value[1:] for _, key, value in attributes if key == "href" and value[0] == "#"]
+    wanted += [
+        name
+        for _, key, value in attributes
+        if key in ("aria-labelledby", "aria-describedby")
+        for name in value.split()
+    ]
+    wanted += [value[5:-1] for _, _, value in attributes if value.startswith("url(#")]
+    assert set(wanted) <= set(ids)
+    assert set(SECTIONS) <= set(ids)
+
+
+def test_no_undefined_number_is_shown(page):
+    rendered = rendering(page)
+    visible = re.sub(r"<style>.*?</style>", "", rendered, flags=re.S)
+    assert not re.search(r"\b(NaN|nan|Infinity|inf|undefined|None|null)\b", visible)
+
+
+def test_page_is_the_same_text_every_time_and_in_any_order(page):
+    shuffled = replace(
+        page,
+        history=page.history[::-1],
+        partial_estimates=page.partial_estimates[::-1],
+        difficulty=page.difficulty[::-1],
+        errors=page.errors[::-1],
+        flags=page.flags[::-1],
+        subsets=page.subsets[::-1],
+        jobs=page.jobs[::-1],
+    )
+    rendered = rendering(page)
+    assert rendered == render_nightly(page)
+    assert rendered == render_nightly(shuffled)
+
+
+def test_another_process_in_another_zone_writes_the_same_text():
+    program = (
+        "import hashlib; from reports.render import render_nightly;"
+        "from tests.reports.sample_page import sample_page;"
+        "print(hashlib.sha256(render_nightly(sample_page()).encode()).hexdigest())"
+    )
+    root = Path(__file__).parents[2]
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=root,
+            env={"TZ": zone, "PYTHONHASHSEED": seed, "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for zone, seed in (("UTC", "1"), ("America/Los_Angeles", "2"))
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_text(name):
+    rendered = rendering(hostile_page(name))
+    tame = parse(rendering(hostile_page("tame")))
+    document = parse(rendered)
+    assert document.tags == tame.tags
+    assert [key for _, key, _ in document.attributes] == [key for _, key, _ in tame.attributes]
+    rendered.encode()
+    assert not re.search(
+        "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", rendered
+    )
+
+
+def test_readable_hostile_names_are_shown_as_they_are():
+    for name in (HOSTILE[0], HOSTILE[1], HOSTILE[2]):
+        document = parse(rendering(hostile_page(name)))
+        assert document.texts.count(name) >= 20
+        hovers = [text for text in document.texts if text.startswith(f"{name}: difficulty")]
+        assert len(hovers) == 40
+
+
+def test_one_full_run_and_one_question_draw_without_a_fault():
+    assert rendering(one_run_page()).count("<figure") == 4
+
+
+def test_an_empty_history_says_what_to_do_in_every_section():
+    document = parse(rendering(empty_page()))
+    empties = [1 for _, key, value in document.attributes if (key, value) == ("class", "empty")]
+    assert len(empties) == 7
+    assert "No full run yet" in document.text
+    assert "svg" not in document.tags
+
+
+def test_long_history_stays_in_budget_and_counts_what_is_cut():
+    page = sample_page(n_runs=600)
+    rendering(page)
+    start = time.process_time()
+    rendered = render_nightly(page)
+    assert time.process_time() - start < 3
+    assert len(rendered.encode()) < 2_000_000
+    text = parse(rendered).text
+    assert "400 older runs not listed here" in text
+    assert "600 full runs: each dot is the mean of one day" in text
+    assert rendered.count("<tr") < 2_000
+
+
+def test_a_bank_of_5000_questions_with_long_names_stays_in_budget():
+    page = sample_page(n_questions=5000)
+    long_names = tuple(
+        replace(point, question_id=f"{place:05d}" + "<&>" * 300)
+        for place, point in enumerate(page.difficulty)
+    )
+    rendered = rendering(replace(page, difficulty=long_names))
+    assert len(rendered.encode()) < 2_000_000
+    assert "4,400 easier questions not listed here" in rendered
+
+
+def test_headline_says_the_figures_in_words():
+    page = sample_page()
+    text = re.sub(r"\s+", " ", parse(rendering(page)).text)
+    last = page.headline.last_full_run
+    assert f"{100 * last.pass_rate:.1f}%" in text
+    assert "2.3 pp off on average when 100 questions are asked" in text
+    assert "the estimate ± 5.5 pp" in text
+    assert "41.8% of the questions are settled" in text
+    assert "97.1% of the expected verdicts are valid" in text
+    assert "converged in 7 steps" in text
+
+
+def test_every_figure_says_how_to_read_it_and_has_its_numbers_in_a_table():
+    document = parse(rendering(sample_page()))
+    assert document.tags.count("figure") == 4
+    readings = [v for _, k, v in document.attributes if k == "id" and v.endswith("-reading")]
+    assert len(readings) == 4
+    assert document.tags.count("caption") == document.tags.count("details") + 2
+    scopes = [value for tag, key, value in document.attributes if (tag, key) == ("th", "scope")]
+    assert len(scopes) == document.tags.count("th")
+
+
+def test_all_questions_of_a_usual_bank_are_drawn_and_listed():
+    page = sample_page()
+    document = parse(rendering(page))
+    for point in page.difficulty[::50]:
+        assert point.question_id in document.texts
+        assert any(text.startswith(f"{point.question_id}: ") for text in document.texts)
+
+
+@pytest.mark.parametrize("n_runs", [2, 6, 9, 52, 330])
+def test_labels_of_a_time_axis_are_distinct(n_runs):
+    page = sample_page(n_runs=n_runs)
+    texts = parse(rendering(page)).texts
+    labels = [text for text in texts if re.fullmatch(r"[A-Z][a-z]{2} (\d\d|\d{4})", text)]
+    history, cache = labels[: len(labels) // 2], labels[len(labels) // 2 :]
+    for axis in (history, cache) if n_runs < 10 else (history[:4], cache[-4:]):
+        assert len(axis) == len(set(axis))
+    assert labels
+
+
+def test_a_method_without_coverage_still_shows_its_error_at_full_width():
+    page = sample_page()
+    bare = tuple(replace(error, coverage=None) for error in page.errors)
+    rendered = rendering(replace(page, errors=bare))
+    assert "Intervals that held the score" not in rendered
+    widths = [int(w) for w in re.findall(r'<svg viewBox="[^"]*" width="(\d+)"', rendered)]
+    assert len(widths) == 4
+    assert min(widths) >= 640

@@ -1,0 +1,384 @@
+"""What is derived from runs comes back exactly as it was saved, and history is kept."""
+
+import dataclasses
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+from recurring_eval.caching import build_cache
+from recurring_eval.calibration.rasch import fit_rasch
+from recurring_eval.errors import InputError
+from recurring_eval.estimators.gpirt import GpirtConstants
+from recurring_eval.records import AbilityEstimate, Flag, Run, ScoreEstimate, Subset
+from recurring_eval.replay.residuals import ReplayResidual
+from storage.benchmarks import save_bank
+from storage.caches import load_cache, save_cache
+from storage.calibrations import (
+    CalibrationRecord,
+    add_residuals,
+    calibration_by_id,
+    calibration_on,
+    latest_calibration,
+    list_calibrations,
+    save_calibration,
+)
+from storage.checks import FullRunCheck, list_checks, save_checks
+from storage.estimates import latest_estimate, list_estimates, save_estimate
+from storage.history import History
+from storage.runs import list_runs, write_runs
+from storage.subsets import (
+    find_subset,
+    list_subsets,
+    published_subset,
+    published_subsets,
+    save_subset,
+    subset_history,
+)
+from storage.verdicts import load_matrix
+from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
+
+NIGHT = date(2026, 3, 1)
+
+
+@pytest.fixture
+def runs(history: History) -> list[Run]:
+    """Six stored runs with random verdicts."""
+    rng = np.random.default_rng(5)
+    logs = [
+        log(f"r{i}", {key: int(rng.integers(2)) for key in QUESTIONS}, started_at=START + days(i))
+        for i in range(6)
+    ]
+    with history.transaction():
+        write_runs(history, BENCHMARK, logs, imported_at=NOW)
+    return list_runs(history, BENCHMARK)
+
+
+def calibration(history: History, runs: list[Run], **changes: object) -> CalibrationRecord:
+    model = fit_rasch(load_matrix(history, runs, QUESTIONS[::-1]))
+    residuals = tuple(
+        ReplayResidual(
+            run_id=run.run_key,
+            method=method,
+            k=4,
+            estimate=0.1 + 0.2,
+            full_pass_rate=run.pass_rate,
+            error=0.3 - run.pass_rate,
+            model_sd=1 / 3,
+        )
+        for method in ("stratified", "stratified+gpirt")
+        for run in runs[3:]
+    )
+    settings = {
+        "benchmark": BENCHMARK,
+        "bank_version": bank().version,
+        "agent_family": "main",
+        "date": NIGHT,
+        "created_at": NOW,
+        "data_end": runs[-1].started_at,
+        "model": model,
+        "gpirt": GpirtConstants(outcome_variance=0.23, irt_bias=0.012345678901234567),
+        "settings": {"window": "28d", "minimum_runs": 20, "name": "é"},
+        "residuals": residuals,
+    }
+    return CalibrationRecord(**(settings | changes))
+
+
+def save(history: History, record: CalibrationRecord, *, supersede: bool = False) -> int:
+    with history.transaction():
+        return save_calibration(history, record, supersede=supersede)
+
+
+def assert_same(loaded: object, saved: object) -> None:
+    """Equal field by field, arrays bit by bit."""
+    assert type(loaded) is type(saved)
+    for field in dataclasses.fields(saved):
+        left, right = getattr(loaded, field.name), getattr(saved, field.name)
+        if isinstance(right, np.ndarray):
+            assert left.dtype == right.dtype
+            np.testing.assert_array_equal(left, right, err_msg=field.name)
+        elif dataclasses.is_dataclass(right):
+            assert_same(left, right)
+        else:
+            assert left == right, field.name
+
+
+def test_calibration_reads_back_bit_for_bit_after_reopening(
+    history: History, runs: list[Run]
+) -> None:
+    record = calibration(history, runs)
+    calibration_id = save(history, record)
+    history.close()
+    with History.open(history.path, read_only=True) as reopened:
+        loaded = latest_calibration(reopened, BENCHMARK, "main")
+        assert loaded is not None
+        assert_same(loaded, dataclasses.replace(record, calibration_id=calibration_id))
+        assert loaded.model.fingerprint == record.model.fingerprint
+        assert loaded.n_runs == 6
+
+
+def test_added_residuals_follow_those_saved(history: History, runs: list[Run]) -> None:
+    record = calibration(history, runs)
+    saved = dataclasses.replace(record, calibration_id=save(history, record))
+    further = tuple(dataclasses.replace(residual, k=7) for residual in record.residuals[:2])
+    with history.transaction():
+        add_residuals(history, saved, further)
+    loaded = calibration_by_id(history, saved.calibration_id)
+    assert loaded.residuals == record.residuals + further
+
+
+def test_calibration_without_constants_reads_back(history: History, runs: list[Run]) -> None:
+    record = calibration(history, runs, gpirt=None, residuals=(), settings={})
+    loaded = calibration_by_id(history, save(history, record))
+    assert (loaded.gpirt, loaded.residuals, loaded.settings) == (None, (), {})
+    with pytest.raises(InputError, match="no calibration 77"):
+        calibration_by_id(history, 77)
+
+
+def test_second_calibration_of_a_night_is_refused_or_supersedes(
+    history: History, runs: list[Run]
+) -> None:
+    first = save(history, calibration(history, runs))
+    with pytest.raises(InputError, match="calibrated for 2026-03-01 already; use --force"):
+        save(history, calibration(history, runs))
+    later = NOW + timedelta(hours=1)
+    second = save(history, calibration(history, runs[:4], created_at=later), supersede=True)
+    current = calibration_on(history, BENCHMARK, "main", NIGHT)
+    assert current is not None
+    assert current.calibration_id == second
+    kept = list_calibrations(history, BENCHMARK, "main", superseded=True)
+    assert [(info.calibration_id, info.superseded_at) for info in kept] == [
+        (first, later),
+        (second, None),
+    ]
+    assert calibration_by_id(history, first).n_runs == 6
+
+
+def test_families_dates_and_banks_are_calibrated_apart(history: History, runs: list[Run]) -> None:
+    save(history, calibration(history, runs))
+    save(history, calibration(history, runs, agent_family="small"))
+    save(history, calibration(history, runs, date=NIGHT + timedelta(days=1)))
+    with history.transaction():
+        save_bank(history, bank([*QUESTIONS, "q10"]), now=NOW)
+    newer = bank([*QUESTIONS, "q10"]).version
+    last = save(
+        history,
+        calibration(history, runs, bank_version=newer, created_at=NOW + timedelta(hours=1)),
+    )
+    found = calibration_on(history, BENCHMARK, "main", NIGHT)
+    assert found is not None
+    assert found.calibration_id == last
+    assert len(list_calibrations(history, BENCHMARK)) == 4
+
+
+def test_latest_calibration_may_be_asked_to_end_before_a_moment(
+    history: History, runs: list[Run]
+) -> None:
+    for day, n in enumerate((3, 4, 6)):
+        record = calibration(
+            history,
+            runs[:n],
+            date=NIGHT + timedelta(days=day),
+            data_end=runs[n - 1].started_at,
+            residuals=(),
+        )
+        save(history, record)
+    found = [
+        latest_calibration(history, BENCHMARK, "main", data_before=run.started_at) for run in runs
+    ]
+    assert [None if record is None else record.n_runs for record in found] == [
+        None,
+        None,
+        None,
+        3,
+        4,
+        4,
+    ]
+
+
+def test_calibration_on_unknown_runs_is_refused(history: History, runs: list[Run]) -> None:
+    record = calibration(history, runs)
+    stranger = dataclasses.replace(record.model, run_ids=("x", *record.model.run_ids[1:]))
+    with pytest.raises(InputError, match="does not have the runs x"):
+        save(history, dataclasses.replace(record, model=stranger))
+    assert list_calibrations(history, BENCHMARK) == []
+
+
+def subset_of(questions: tuple[str, ...], **changes: object) -> Subset:
+    weights = np.arange(1.0, len(questions) + 1)
+    settings = {
+        "question_ids": questions,
+        "weights": weights / weights.sum(),
+        "design": "stratified",
+        "seed": 0,
+        "bank_version": bank().version,
+        "model_fingerprint": "f" * 64,
+    }
+    return Subset(**(settings | changes))
+
+
+def publish(history: History, subset: Subset, day: int, *, active: bool = True) -> str:
+    with history.transaction():
+        return save_subset(
+            history,
+            subset,
+            benchmark=BENCHMARK,
+            family="main",
+            calibration_id=None,
+            published_at=NOW + days(day),
+            active=active,
+        )
+
+
+def test_subset_reads_back_and_is_named_by_its_hash(history: History) -> None:
+    subset = subset_of(QUESTIONS[:3])
+    subset_id = publish(history, subset, 0)
+    assert subset_id == f"{BENCHMARK}-k3-{subset.sha256[:8]}"
+    record = find_subset(history, subset_id)
+    assert_same(record.subset, subset)
+    assert (record.active, record.published_at, record.retired_at) == (True, NOW, None)
+    assert_same(published_subset(history, BENCHMARK, "main", 3, "stratified"), record)
+    assert published_subset(history, BENCHMARK, "other", 3, "stratified") is None
+
+
+def test_new_version_retires_the_former_one(history: History) -> None:
+    first = publish(history, subset_of(QUESTIONS[:3]), 0)
+    asked_only = publish(history, subset_of(QUESTIONS[4:7]), 1, active=False)
+    second = publish(history, subset_of(QUESTIONS[1:4]), 2)
+    other_size = publish(history, subset_of(QUESTIONS[:4]), 2)
+    active = published_subsets(history, BENCHMARK, "main")
+    assert [record.subset_id for record in active] == [second, other_size]
+    versions = subset_history(history, BENCHMARK, "main", 3, "stratified")
+    assert [(v.subset_id, v.active, v.retired_at) for v in versions] == [
+        (first, False, NOW + days(2)),
+        (asked_only, False, None),
+        (second, True, None),
+    ]
+    everything = [record.subset_id for record in list_subsets(history, BENCHMARK, "main")]
+    assert everything == [first, asked_only, *sorted([second, other_size])]
+    assert publish(history, subset_of(QUESTIONS[:3]), 3) == first
+    assert published_subsets(history, BENCHMARK, "main")[0].subset_id == first
+
+
+def test_same_questions_with_other_weights_get_another_id(history: History) -> None:
+    first = publish(history, subset_of(QUESTIONS[:2]), 0)
+    second = publish(history, subset_of(QUESTIONS[:2], weights=np.array([0.5, 0.5])), 1)
+    assert second == f"{first}-2"
+    with pytest.raises(InputError, match=f"no subset '{first}x'; near it: .*{first}"):
+        find_subset(history, f"{first}x")
+
+
+def test_subset_of_questions_outside_the_bank_is_refused(history: History) -> None:
+    with pytest.raises(InputError, match="does not have the questions zz"):
+        publish(history, subset_of(("q00", "zz")), 0)
+
+
+def test_cache_reads_back_and_the_last_one_of_a_day_counts(
+    history: History, runs: list[Run]
+) -> None:
+    caches = [build_cache(load_matrix(history, runs[:n], QUESTIONS)) for n in (5, 6)]
+    for cache in caches:
+        with history.transaction():
+            save_cache(
+                history,
+                cache,
+                benchmark=BENCHMARK,
+                bank_version=bank().version,
+                family="main",
+                date=NIGHT,
+                created_at=NOW,
+            )
+    assert_same(load_cache(history, BENCHMARK, "main", NIGHT), caches[1])
+    assert_same(load_cache(history, BENCHMARK, "main"), caches[1])
+    assert load_cache(history, BENCHMARK, "main", NIGHT + timedelta(days=1)) is None
+
+
+@pytest.mark.parametrize("with_theta", [True, False])
+def test_every_estimate_is_kept_and_reads_back(
+    history: History, runs: list[Run], with_theta: bool
+) -> None:
+    theta = AbilityEstimate(
+        theta=np.array([0.1, -1 / 3]), covariance=np.array([[1.0, 0.1], [0.1, 2.0]]), n_observed=9
+    )
+    estimate = ScoreEstimate(
+        pass_rate=0.5,
+        low=0.4,
+        high=0.6000000000000001,
+        rerun_low=0.3,
+        rerun_high=0.7,
+        level=0.9,
+        method="stratified+gpirt",
+        n_asked=4,
+        n_valid=3,
+        n_reused=1,
+        theta=theta if with_theta else None,
+        model_fingerprint="abc",
+        flags=(Flag.FEW_VALID, Flag.EXTRAPOLATING),
+    )
+    for day in (0, 1):
+        with history.transaction():
+            save_estimate(
+                history,
+                runs[2],
+                estimate,
+                k=4,
+                subset_id="s",
+                calibration_id=3,
+                created_at=NOW + days(day),
+            )
+    kept = list_estimates(history, BENCHMARK, run=runs[2])
+    assert [record.created_at for record in kept] == [NOW, NOW + days(1)]
+    assert_same(kept[0].estimate, estimate)
+    assert (kept[0].run_key, kept[0].k, kept[0].subset_id, kept[0].calibration_id) == (
+        "r2",
+        4,
+        "s",
+        3,
+    )
+    latest = latest_estimate(history, runs[2], method="stratified+gpirt")
+    assert latest is not None
+    assert latest.estimate_id == kept[1].estimate_id
+    assert latest_estimate(history, runs[2], method="random") is None
+    assert list_estimates(history, BENCHMARK, run=runs[0]) == []
+
+
+def check(run: Run, **changes: object) -> FullRunCheck:
+    settings = {
+        "run_id": run.run_id,
+        "run_key": run.run_key,
+        "started_at": run.started_at,
+        "method": "stratified",
+        "k": 4,
+        "subset_id": "s",
+        "calibration_id": 1,
+        "estimate": 0.6,
+        "low": 0.5,
+        "high": 0.7,
+        "full_pass_rate": 0.55,
+        "error_pp": 5.0,
+        "covered": True,
+        "checked_at": NOW,
+    }
+    return FullRunCheck(**(settings | changes))
+
+
+def test_checking_again_replaces_only_that_check(history: History, runs: list[Run]) -> None:
+    first = [
+        check(runs[1]),
+        check(runs[1], k=8),
+        check(runs[0], subset_id=None, calibration_id=None),
+    ]
+    again = [
+        check(runs[1], estimate=0.65, checked_at=NOW + days(1)),
+        check(runs[1], method="cache"),
+    ]
+    for rows in (first, again, []):
+        with history.transaction():
+            save_checks(history, rows)
+    assert list_checks(history, BENCHMARK) == [first[2], again[1], again[0], first[1]]
+    assert list_checks(history, BENCHMARK, since=runs[1].started_at, family="main") == [
+        again[1],
+        again[0],
+        first[1],
+    ]
+    assert list_checks(history, BENCHMARK, family="small") == []
