@@ -1,6 +1,7 @@
 """Estimate of a target's full score, with its posterior and diagnostics."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,51 @@ class HsprResult:
     diagnostics: HsprDiagnostics
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Posterior of the score and what calibration needs, before a decision is taken.
+
+    Attributes
+    ----------
+    score : ScorePosterior
+    correction : float
+        ``(1 - B/N) R_B`` of equation (16).
+    low, high : float
+        Feasible range of the score given the observed outcomes.
+    """
+
+    score: ScorePosterior
+    correction: float
+    low: float
+    high: float
+
+    def pass_rate(self, decision: Literal["median", "mean"], lambda_: float) -> float:
+        """Calibrated estimate of equation (16), clipped to the feasible range."""
+        raw = self.score.median if decision == "median" else self.score.mean
+        return float(np.clip(raw + lambda_ * self.correction, self.low, self.high))
+
+
+def prepare_decision(
+    evaluation: Evaluation, posterior: NodePosterior, population: NDArray[np.bool_]
+) -> Decision:
+    """Posterior of the mean over `population`, a mask of shape (N,)."""
+    counted = population & ~np.isnan(evaluation.rates)
+    n_questions, n_observed = int(population.sum()), int(counted.sum())
+    observed = float(evaluation.rates[counted].sum())
+    score = score_posterior(
+        posterior,
+        evaluation.unasked_counts(population),
+        observed_passes=observed,
+        n_questions=n_questions,
+    )
+    return Decision(
+        score=score,
+        correction=(1.0 - n_observed / n_questions) * mean_residual(evaluation, posterior),
+        low=observed / n_questions,
+        high=(observed + n_questions - n_observed) / n_questions,
+    )
+
+
 def estimate_score(evaluation: Evaluation, population: NDArray[np.bool_]) -> HsprResult:
     """Calibrated decision of equation (16) with the posterior behind it.
 
@@ -88,21 +134,10 @@ def estimate_score(evaluation: Evaluation, population: NDArray[np.bool_]) -> Hsp
     """
     config = evaluation.config
     posterior = evaluation.final_posterior()
-    counted = population & ~np.isnan(evaluation.rates)
-    n_questions, n_observed = int(population.sum()), int(counted.sum())
-    observed = float(evaluation.rates[counted].sum())
-    score = score_posterior(
-        posterior,
-        evaluation.unasked_counts(population),
-        observed_passes=observed,
-        n_questions=n_questions,
-    )
-    decision = score.median if config.decision == "median" else score.mean
-    calibration = (
-        config.lambda_ * (1.0 - n_observed / n_questions) * mean_residual(evaluation, posterior)
-    )
-    feasible = (observed / n_questions, (observed + n_questions - n_observed) / n_questions)
-    pass_rate = float(np.clip(decision + calibration, *feasible))
+    decision = prepare_decision(evaluation, posterior, population)
+    score = decision.score
+    pass_rate = decision.pass_rate(config.decision, config.lambda_)
+    uncalibrated = decision.pass_rate(config.decision, 0.0)
     return HsprResult(
         pass_rate=pass_rate,
         mean=score.mean,
@@ -112,7 +147,7 @@ def estimate_score(evaluation: Evaluation, population: NDArray[np.bool_]) -> Hsp
         pmf=score.pmf,
         asked=tuple(evaluation.model.question_ids[q] for q, _, _ in evaluation.answers),
         n_valid=evaluation.n_observed,
-        diagnostics=_diagnostics(evaluation, posterior, score, pass_rate - decision),
+        diagnostics=_diagnostics(evaluation, posterior, score, pass_rate - uncalibrated),
     )
 
 
