@@ -117,18 +117,23 @@ class HsprModel:
         return digest.hexdigest()
 
 
-def fit_sources(matrix: ResponseMatrix) -> HsprModel:
+def fit_sources(
+    matrix: ResponseMatrix, *, sources: NDArray[np.intp] | None = None
+) -> HsprModel:
     """Fit item parameters, residual factors and source-signature groups.
 
-    Every row counts as one source; thin repeated runs of an agent first
-    (`thin_sources`). The order of rows and columns does not change a bit of the
-    result: both are sorted by id inside.
+    The order of rows and columns does not change a bit of the result: both are sorted
+    by id inside.
 
     Parameters
     ----------
     matrix : ResponseMatrix
-        Full runs. Cells without a valid verdict are missing: they enter no sum, and
-        are a symbol of their own in a signature.
+        Full runs; all of them feed the item parameters and residual factors. Cells
+        without a valid verdict are missing: they enter no sum, and are a symbol of
+        their own in a signature.
+    sources : ndarray of int, optional
+        Rows that make up the signatures, `thin_sources` for a history with repeated
+        runs of an agent; all rows by default, as published.
 
     Raises
     ------
@@ -152,7 +157,9 @@ def fit_sources(matrix: ResponseMatrix) -> HsprModel:
     # One BLAS thread: the number of cores must not change a bit of the result.
     with threadpool_limits(limits=1):
         items = fit_items(rates, valid)
-    groups = signature_groups(passes, trials)
+    chosen = np.arange(matrix.n_runs) if sources is None else sources
+    in_signature = np.isin(rows, chosen)
+    groups = signature_groups(passes[in_signature], trials[in_signature])
     first = np.unique(groups, return_index=True)[1]
     group_of_question = np.empty_like(groups)
     group_of_question[columns] = groups
