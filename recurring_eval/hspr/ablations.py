@@ -16,7 +16,7 @@ def without_hierarchy(config: HsprConfig) -> HsprConfig:
 
 
 def with_mean_decision(config: HsprConfig) -> HsprConfig:
-    """The posterior mean in place of the median, on identical paths."""
+    """Decide by the posterior mean in place of the median, on identical paths."""
     return replace(config, decision="mean")
 
 
@@ -33,6 +33,4 @@ def mid_range_path(matrix: ResponseMatrix) -> list[int]:
     """
     rates: NDArray[np.float64] = matrix.question_pass_rates()
     distance = np.where(np.isnan(rates), np.inf, np.round(np.abs(2.0 * rates - 1.0), 12))
-    return sorted(
-        range(matrix.n_questions), key=lambda j: (distance[j], matrix.question_ids[j])
-    )
+    return sorted(range(matrix.n_questions), key=lambda j: (distance[j], matrix.question_ids[j]))

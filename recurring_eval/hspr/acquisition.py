@@ -30,7 +30,7 @@ def gains(posterior: NodePosterior, askable: NDArray[np.bool_]) -> Floats:
     """
     targets = _targets(posterior)
     covariance, variance = _covariances(posterior, targets)
-    return _gain(posterior, covariance, variance, askable)
+    return _gain(covariance, variance, askable)
 
 
 def choose_group(posterior: NodePosterior, askable: NDArray[np.bool_]) -> int:
@@ -53,7 +53,7 @@ def choose_group(posterior: NodePosterior, askable: NDArray[np.bool_]) -> int:
 def choose_groups(
     posterior: NodePosterior, askable: NDArray[np.intp], n_questions: int
 ) -> list[int]:
-    """Groups of the next `n_questions` questions, to be asked together.
+    """Choose the groups of the next `n_questions` questions, to be asked together.
 
     The first is `choose_group`'s. Each later one maximises the gain left after the
     covariances have been reduced as if scores and outcomes were jointly normal, which
@@ -89,7 +89,7 @@ def choose_groups(
         covariance = covariance - np.outer(load, covariance[group]) / np.sqrt(own)
         variance = np.maximum(variance - load**2, 1e-12)
         loads.append(load)
-        gain = _gain(posterior, covariance, variance, left > 0)
+        gain = _gain(covariance, variance, left > 0)
         chosen.append(int(np.argmax(gain >= gain.max() * (1.0 - TIE))))
 
 
@@ -99,7 +99,8 @@ def _targets(posterior: NodePosterior) -> Floats:
         target = posterior.expected[np.newaxis]
     else:
         target = posterior.components[0].nodes
-    return ((target - (target @ posterior.weights)[:, np.newaxis]) * posterior.weights).T
+    centred = target - (target @ posterior.weights)[:, np.newaxis]
+    return np.asarray((centred * posterior.weights).T)
 
 
 def _covariances(posterior: NodePosterior, targets: Floats) -> tuple[Floats, Floats]:
@@ -118,9 +119,7 @@ def _covariances(posterior: NodePosterior, targets: Floats) -> tuple[Floats, Flo
     return covariance, rate * (1.0 - rate)
 
 
-def _gain(
-    posterior: NodePosterior, covariance: Floats, variance: Floats, askable: NDArray[np.bool_]
-) -> Floats:
+def _gain(covariance: Floats, variance: Floats, askable: NDArray[np.bool_]) -> Floats:
     gain = np.full(len(variance), -np.inf)
     gain[askable] = (covariance[askable] ** 2).sum(axis=1) / variance[askable]
     return gain
@@ -150,7 +149,8 @@ def _group_covariance(posterior: NodePosterior, group: int) -> Floats:
     row = posterior.rare[group].astype(np.float64)
     centred = posterior.weights * (row - posterior.weights @ row)
     shared = posterior.rare @ (centred * posterior.n_nodes).astype(posterior.rare.dtype)
-    covariance = posterior.sign * posterior.sign[group] * shared / posterior.n_nodes
+    sign = posterior.sign * posterior.sign[group]
+    covariance: Floats = np.asarray(sign * shared / posterior.n_nodes, dtype=np.float64)
     if posterior.unasked[group] > 1:
         # Questions of one group share its rate: E tau^2 from the stored spread.
         tau = (posterior.spread[group] - row * (1.0 - row)) / (posterior.unasked[group] - 1.0)

@@ -147,6 +147,8 @@ AVERAGE: Final = HsprConfig(
         LatentPrior(rank=4, precision=1.0),
         LatentPrior(rank=4, precision=2.0),
         LatentPrior(rank=8, precision=2.0),
-    )
+    ),
+    lambda_=0.25,
 )
-"""``hspr-average``: no selection, four latent priors weighted by evidence."""
+"""``hspr-average``: no selection. Four latent priors weighted by evidence, and the mean
+of the two published strengths of calibration."""

@@ -66,9 +66,7 @@ class Evaluation:
         self._queues: list[list[int]] = [[] for _ in range(model.n_groups)]
         for question in by_rank[::-1]:
             self._queues[model.group_of_question[question]].append(int(question))
-        self._nodes = NodePosterior(
-            model, config, n_nodes=config.path_nodes or config.n_nodes
-        )
+        self._nodes = NodePosterior(model, config, n_nodes=config.path_nodes or config.n_nodes)
         self._stale = True
 
     @property
@@ -82,14 +80,14 @@ class Evaluation:
         return len(self._nodes.history)
 
     def posterior(self) -> NodePosterior:
-        """The posterior given every answer, on the nodes used to choose questions."""
+        """Posterior given every answer, on the nodes used to choose questions."""
         if self._stale:
             self._nodes.refresh()
             self._stale = False
         return self._nodes
 
     def final_posterior(self) -> NodePosterior:
-        """The posterior on `n_nodes` nodes, with a proposal of its own if the path had fewer."""
+        """Posterior on `n_nodes` nodes, with a proposal of its own if the path had fewer."""
         if self.config.path_nodes is None:
             return self.posterior()
         final = NodePosterior(self.model, self.config, n_nodes=self.config.n_nodes)

@@ -8,13 +8,15 @@ gives :math:`cp = \kappa(1 + e)` and :math:`c(1-p) = \kappa(1 + 1/e)`. Divided b
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 Floats = NDArray[np.float64]
+Rates = NDArray[np.floating[Any]]
+"""Single or double precision."""
 
 MAX_LOGIT: Final = 27.631021115927547
 """Logit of 1 - 1e-12: baseline probabilities are clipped to [1e-12, 1 - 1e-12]."""
@@ -80,3 +82,33 @@ def outcome_likelihood(
         * special.poch(kappa * f, outcome.fails)
         / special.poch(kappa * (a + f), outcome.passes + outcome.fails)
     )
+
+
+def rate_table(
+    logits: Rates, kappa: float, *, passes: Rates, fails: Rates
+) -> tuple[Rates, Rates, Rates]:
+    """Group rates of many groups and nodes, in the precision of `logits`.
+
+    Parameters
+    ----------
+    logits : ndarray, shape (G, J)
+        Baseline logits; overwritten.
+    kappa : float
+    passes, fails : ndarray, shape (G, 1)
+
+    Returns
+    -------
+    tuple of ndarray, shape (G, J)
+        Mean rate m, ``(A + F) / kappa`` and ``m (1 - m)``.
+    """
+    odds = np.clip(logits, -MAX_LOGIT, MAX_LOGIT, out=logits)
+    np.exp(odds, out=odds)
+    total = np.reciprocal(odds)
+    total += 1.0 + fails / kappa
+    odds += 1.0 + passes / kappa
+    both = total.copy()
+    total += odds
+    odds /= total
+    both /= total
+    both *= odds
+    return odds, total, both

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
 
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.hspr.config import MAX_RANK
 from recurring_eval.hspr.item_fit import fit_items
 from recurring_eval.hspr.signatures import group_means, signature_groups
 from recurring_eval.hspr.source_rates import ZeroInflatedBeta
+from recurring_eval.hspr.threads import one_blas_thread
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.validation import read_only_floats
 
@@ -34,7 +34,7 @@ class HsprModel:
     ----------
     question_ids : tuple of str, length N
     source_ids : tuple of str
-        Runs the parameters were fitted on.
+        Runs that make up the signatures.
     group_of_question : ndarray of intp, shape (N,)
     intercept, slope : ndarray, shape (G,)
         Averages of the group's questions; slopes are per standardised logit of ability.
@@ -45,7 +45,7 @@ class HsprModel:
     source_zero : ndarray of bool, shape (G,)
         Groups that no source ever passed.
     source_scores : ndarray, shape (m,)
-        Pass rate of each source over its valid questions.
+        Pass rate, over its valid questions, of each run the parameters were fitted on.
     trial_correlation : float
         Correlation rho between trials of one question in one run.
     """
@@ -117,9 +117,7 @@ class HsprModel:
         return digest.hexdigest()
 
 
-def fit_sources(
-    matrix: ResponseMatrix, *, sources: NDArray[np.intp] | None = None
-) -> HsprModel:
+def fit_sources(matrix: ResponseMatrix, *, sources: NDArray[np.intp] | None = None) -> HsprModel:
     """Fit item parameters, residual factors and source-signature groups.
 
     The order of rows and columns does not change a bit of the result: both are sorted
@@ -138,40 +136,44 @@ def fit_sources(
     Raises
     ------
     NotEnoughDataError
-        Fewer than two sources with a valid verdict.
+        Fewer than two runs with a valid verdict.
+    InputError
+        `sources` names no run with a valid verdict.
     FitError
         A parameter is not finite.
     """
-    rows = sorted(
-        np.flatnonzero((matrix.trials > 0).any(axis=1)), key=lambda i: matrix.run_ids[i]
-    )
+    answered = np.flatnonzero((matrix.trials > 0).any(axis=1))
+    rows = np.array(sorted(answered, key=matrix.run_ids.__getitem__), dtype=np.intp)
     if len(rows) < MIN_SOURCES:
         raise NotEnoughDataError(
             f"HSPR needs at least {MIN_SOURCES} source runs with valid verdicts, not {len(rows)}; "
             "import more full runs"
         )
-    columns = sorted(range(matrix.n_questions), key=matrix.question_ids.__getitem__)
+    columns = np.array(
+        sorted(range(matrix.n_questions), key=matrix.question_ids.__getitem__), dtype=np.intp
+    )
     passes, trials = (counts[np.ix_(rows, columns)] for counts in (matrix.passes, matrix.trials))
     valid = trials > 0
     rates = np.divide(passes, trials, out=np.zeros(trials.shape), where=valid)
-    # One BLAS thread: the number of cores must not change a bit of the result.
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         items = fit_items(rates, valid)
-    chosen = np.arange(matrix.n_runs) if sources is None else sources
-    in_signature = np.isin(rows, chosen)
+    in_signature = np.isin(rows, np.arange(matrix.n_runs) if sources is None else sources)
+    if not in_signature.any():
+        raise InputError("`sources` names no run with a valid verdict")
     groups = signature_groups(passes[in_signature], trials[in_signature])
     first = np.unique(groups, return_index=True)[1]
+    passed = np.asarray(passes[in_signature].any(axis=0))
     group_of_question = np.empty_like(groups)
     group_of_question[columns] = groups
     return HsprModel(
         question_ids=matrix.question_ids,
-        source_ids=tuple(matrix.run_ids[i] for i in rows),
+        source_ids=tuple(matrix.run_ids[i] for i in rows[in_signature]),
         group_of_question=group_of_question,
         intercept=group_means(items.intercept, groups),
         slope=group_means(items.slope, groups),
         directions=group_means(items.directions, groups),
         rates=items.rates,
-        source_zero=~(passes > 0).any(axis=0)[first],
+        source_zero=~passed[first],
         source_scores=rates.sum(axis=1) / valid.sum(axis=1),
         trial_correlation=trial_correlation(passes, trials, items.fitted),
     )

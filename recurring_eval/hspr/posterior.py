@@ -5,27 +5,26 @@ matrix-vector products: only the observed group's row is recomputed and the node
 reweighted; every `refresh_every` outcomes all nodes are drawn anew.
 """
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from recurring_eval.hspr.config import HsprConfig, LatentPrior
+from recurring_eval.hspr.config import HsprConfig
 from recurring_eval.hspr.group_rates import (
-    MAX_LOGIT,
     Outcome,
+    Rates,
     baseline_odds,
     outcome_likelihood,
     rate_moments,
+    rate_table,
 )
 from recurring_eval.hspr.model import HsprModel
-from recurring_eval.hspr.nodes import normal_nodes
+from recurring_eval.hspr.nodes import Component, normal_nodes
 from recurring_eval.hspr.proposal import GroupCounts, Proposal, map_proposal
 
 Floats = NDArray[np.float64]
-Rates = NDArray[np.floating[Any]]
 
 BLOCK: Final = 1 << 16
 """Elements of a table worked on at a time, so that temporaries stay in the cache."""
@@ -34,26 +33,6 @@ TRIALS_PER_LOG: Final = 16
 """Trials whose likelihoods, each at least 1e-13, are multiplied before taking a log."""
 
 SMALLEST_LIKELIHOOD: Final = 1e-300
-
-
-@dataclass(slots=True)
-class Component:
-    """Nodes that belong to one latent prior.
-
-    Attributes
-    ----------
-    prior : LatentPrior
-    loadings : ndarray, shape (G, d)
-    columns : slice
-        Its nodes among all.
-    nodes : ndarray, shape (d, J_c)
-        Latent states.
-    """
-
-    prior: LatentPrior
-    loadings: Floats
-    columns: slice
-    nodes: Floats
 
 
 class NodePosterior:
@@ -191,7 +170,7 @@ class NodePosterior:
         self._fill_tables()
 
     def _proposal(self, part: Component) -> Proposal:
-        """The prior before any outcome, the auxiliary mode afterwards."""
+        """Prior before any outcome, the auxiliary mode afterwards."""
         precision = part.prior.diagonal
         if not self.history:
             return Proposal(mean=np.zeros(len(precision)), precision=np.diag(precision))
@@ -243,24 +222,15 @@ class NodePosterior:
 
     def rate_block(self, part: Component, rows: slice) -> tuple[Rates, Rates, Rates]:
         """Rare rate r, (A + F)/kappa and r (1 - r) of some groups at one prior's nodes."""
-        sign, kappa = self.sign[rows], self.config.kappa
-        dtype = self.rare.dtype
-        passes = np.where(sign > 0, self.passes[rows], self.fails[rows]) / kappa
-        fails = np.where(sign > 0, self.fails[rows], self.passes[rows]) / kappa
-        loadings = (sign[:, np.newaxis] * part.loadings[rows]).astype(dtype)
-        odds = loadings @ part.nodes.astype(dtype)
-        odds += self._column(sign * self.model.intercept[rows])
-        np.clip(odds, -MAX_LOGIT, MAX_LOGIT, out=odds)
-        np.exp(odds, out=odds)
-        total = np.reciprocal(odds)
-        total += self._column(1.0 + fails)
-        odds += self._column(1.0 + passes)
-        both = total.copy()
-        total += odds
-        odds /= total
-        both /= total
-        both *= odds
-        return odds, total, both
+        sign = self.sign[rows]
+        loadings = (sign[:, np.newaxis] * part.loadings[rows]).astype(self.rare.dtype)
+        logits = loadings @ part.nodes.astype(self.rare.dtype)
+        logits += self._column(sign * self.model.intercept[rows])
+        passes = np.where(sign > 0, self.passes[rows], self.fails[rows])
+        fails = np.where(sign > 0, self.fails[rows], self.passes[rows])
+        return rate_table(
+            logits, self.config.kappa, passes=self._column(passes), fails=self._column(fails)
+        )
 
     def _column(self, values: Floats) -> Rates:
         return values.astype(self.rare.dtype)[:, np.newaxis]

@@ -101,9 +101,7 @@ def map_proposal(counts: GroupCounts, prior_precision: Floats, kappa: float) -> 
         if largest < TOLERANCE * (1.0 + np.abs(z).max()):
             return Proposal(mean=z + step_z, precision=precision)
         for _ in range(MAX_HALVINGS):
-            reached = _log_density(
-                counts, prior_precision, kappa, z + step_z, offset + step_offset
-            )
+            reached = _log_density(counts, prior_precision, kappa, z + step_z, offset + step_offset)
             # Near the mode the gain drowns in rounding; the step is still right.
             if reached >= height - 1e-9 * (1.0 + abs(height)):
                 break

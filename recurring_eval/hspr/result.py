@@ -182,7 +182,5 @@ def _diagnostics(
             for part in posterior.components
         },
         calibration=calibration,
-        extrapolating=not (
-            model.source_scores.min() <= score.mean <= model.source_scores.max()
-        ),
+        extrapolating=not (model.source_scores.min() <= score.mean <= model.source_scores.max()),
     )

@@ -1,6 +1,6 @@
 """Evaluate a target whose verdicts are on record, asking as if they were not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,7 @@ from recurring_eval.hspr.config import AVERAGE, HsprConfig
 from recurring_eval.hspr.evaluation import Evaluation, canonical_order, random_order
 from recurring_eval.hspr.model import HsprModel
 from recurring_eval.hspr.result import HsprResult, estimate_score
+from recurring_eval.hspr.threads import one_blas_thread
 
 
 def run_hspr(
@@ -87,20 +88,25 @@ def run_checkpoints(
         raise InputError(f"`budgets` must be ascending positive numbers, not {list(budgets)}")
     order = canonical_order(model) if rng is None else random_order(model, rng)
     evaluation = Evaluation(model, config, order)
-    given = None if path is None else iter(path)
     results: list[HsprResult] = []
-    for budget in budgets:
-        while evaluation.n_observed < budget:
-            question = (
-                next(iter(evaluation.next_questions(1)), None)
-                if given is None
-                else next(given, None)
-            )
-            if question is None:
-                break
-            evaluation.record((question, int(successes[question]), int(asked_trials[question])))
-        results.append(estimate_score(evaluation, counted))
+    given = None if path is None else iter(path)
+    with one_blas_thread():
+        for budget in budgets:
+            while evaluation.n_observed < budget:
+                question = _next_question(evaluation, given)
+                if question is None:
+                    break
+                evaluation.record((question, int(successes[question]), int(asked_trials[question])))
+            results.append(estimate_score(evaluation, counted))
     return results
+
+
+def _next_question(evaluation: Evaluation, given: Iterator[int] | None) -> int | None:
+    """Next of the given path, or the one to choose; None where there is no more."""
+    if given is not None:
+        return next(given, None)
+    chosen = evaluation.next_questions(1)
+    return chosen[0] if chosen else None
 
 
 def _checked(

@@ -91,6 +91,7 @@ def score_posterior(
         counts = _convolved(posterior, unasked)
     else:
         counts = _edgeworth(_merged(nodes), total)
+    counts = counts / counts.sum()
     whole = math.floor(observed_passes + 1e-9)
     pmf = np.zeros(n_questions + 1)
     pmf[whole : whole + total + 1] = counts
@@ -158,9 +159,9 @@ def _merged(nodes: _Nodes) -> _Nodes:
     """Merge nodes of nearly equal mean, keeping the first three moments of each bin."""
     label = np.floor(nodes.mean * BINS_PER_QUESTION).astype(np.intp)
     label -= label.min()
-    weight = np.bincount(label, nodes.weight)
-    kept = weight > 0
-    weight = weight[kept]
+    weights = np.asarray(np.bincount(label, nodes.weight), dtype=np.float64)
+    kept = weights > 0
+    weight = weights[kept]
 
     def average(values: Floats) -> Floats:
         return np.asarray(np.bincount(label, nodes.weight * values)[kept] / weight)

@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.errors import InputError
 from recurring_eval.hspr.config import N_NODES, Acquisition, HsprConfig, LatentPrior
 from recurring_eval.hspr.evaluation import Evaluation, canonical_order
-from recurring_eval.hspr.model import MIN_SOURCES, HsprModel, fit_sources
+from recurring_eval.hspr.leave_one_out import MAX_HELD_OUT, HeldOut, leave_one_out
 from recurring_eval.hspr.result import Decision, prepare_decision
+from recurring_eval.hspr.threads import one_blas_thread
 from recurring_eval.response_matrix import ResponseMatrix
 
 LATENT_GRID: Final = tuple(
@@ -25,7 +26,6 @@ ACQUISITIONS: Final[tuple[Acquisition, ...]] = ("score", "latent")
 LAMBDA_GRID: Final = (0.0, 0.5)
 N_QUERY_SEEDS: Final = 3
 SELECTION_NODES: Final = 128
-MAX_HELD_OUT: Final = 30
 TIE: Final = 1e-12
 """Mean absolute errors closer than this are equal."""
 
@@ -69,16 +69,6 @@ class HsprSelection:
     n_held_out: int
 
 
-@dataclass(frozen=True, slots=True)
-class _HeldOut:
-    """A source and the model fitted without it."""
-
-    model: HsprModel
-    passes: NDArray[np.int64]
-    trials: NDArray[np.int64]
-    score: float
-
-
 def select_configuration(
     matrix: ResponseMatrix,
     *,
@@ -87,6 +77,7 @@ def select_configuration(
     n_nodes: int = N_NODES,
     selection_nodes: int = SELECTION_NODES,
     max_held_out: int | None = MAX_HELD_OUT,
+    sources: NDArray[np.intp] | None = None,
 ) -> HsprSelection:
     """Choose a configuration by leaving out one source at a time, in three stages.
 
@@ -99,7 +90,7 @@ def select_configuration(
     Parameters
     ----------
     matrix : ResponseMatrix
-        The sources, thinned (`thin_sources`). A held-out source enters no fit.
+        Full runs. A held-out source enters no fit.
     budget : int
         Questions asked of a held-out source.
     rng : numpy.random.Generator
@@ -111,6 +102,9 @@ def select_configuration(
     max_held_out : int or None
         With more sources, this many take turns, spread evenly over the ranking by
         score; None holds out every one, as published.
+    sources : ndarray of int, optional
+        Rows that make up the signatures and take turns being held out, as in
+        `fit_sources`; all rows by default.
 
     Raises
     ------
@@ -121,7 +115,7 @@ def select_configuration(
     """
     if not 1 <= budget <= matrix.n_questions:
         raise InputError(f"`budget` is {budget}; the bank has {matrix.n_questions} questions")
-    held_out = _leave_one_out(matrix, max_held_out)
+    held_out = leave_one_out(matrix, max_held_out, sources)
     fixed = [canonical_order(held_out[0].model)]
     orders = [
         rng.permutation(matrix.n_questions)[fixed[0]].astype(np.intp) for _ in range(N_QUERY_SEEDS)
@@ -134,40 +128,30 @@ def select_configuration(
         double_precision=True,
     )
 
-    def paths(config: HsprConfig, orders: Sequence[NDArray[np.intp]]) -> list[list[Decision]]:
-        return [[_evaluate(source, config, budget, order) for order in orders] for source in held_out]
-
-    def judged(stage: str, configs: Iterable[HsprConfig], orders: Sequence[NDArray[np.intp]]) -> list[Candidate]:
-        return [
-            _candidate(stage, replace(config, lambda_=lambda_), decisions, held_out)
-            for config in configs
-            for decisions in [paths(config, orders)]
-            for lambda_ in LAMBDA_GRID
-        ]
-
-    stage_one = judged(
-        "global",
-        (
-            replace(start, latent=(latent,), acquisition=acquisition)
-            for latent, acquisition in itertools.product(LATENT_GRID, ACQUISITIONS)
-        ),
-        fixed,
-    )
-    chosen = best_candidate(stage_one).config
-    stage_two = judged(
-        "hierarchical",
-        (
-            replace(chosen, kappa=kappa, acquisition=acquisition)
-            for kappa, acquisition in itertools.product(KAPPA_GRID, ACQUISITIONS)
-        ),
-        orders,
-    )
-    chosen = best_candidate(stage_two).config
-    stage_three = judged("median", [replace(chosen, decision="median")], orders)
+    validation = _Validation(held_out, budget)
+    with one_blas_thread():
+        stage_one = validation.judge(
+            "global",
+            (
+                replace(start, latent=(latent,), acquisition=acquisition)
+                for latent, acquisition in itertools.product(LATENT_GRID, ACQUISITIONS)
+            ),
+            fixed,
+        )
+        chosen = best_candidate(stage_one).config
+        stage_two = validation.judge(
+            "hierarchical",
+            (
+                replace(chosen, kappa=kappa, acquisition=acquisition)
+                for kappa, acquisition in itertools.product(KAPPA_GRID, ACQUISITIONS)
+            ),
+            orders,
+        )
+        chosen = best_candidate(stage_two).config
+        stage_three = validation.judge("median", [replace(chosen, decision="median")], orders)
+    chosen = best_candidate(stage_three).config
     return HsprSelection(
-        config=replace(
-            best_candidate(stage_three).config, n_nodes=n_nodes, double_precision=False
-        ),
+        config=replace(chosen, n_nodes=n_nodes, double_precision=False),
         candidates=(*stage_one, *stage_two, *stage_three),
         n_held_out=len(held_out),
     )
@@ -181,63 +165,57 @@ def best_candidate(candidates: Sequence[Candidate]) -> Candidate:
     return next(candidate for candidate in tied if candidate.largest <= smallest + TIE)
 
 
-def held_out_rows(scores: NDArray[np.float64], limit: int | None) -> NDArray[np.intp]:
-    """Sources that take turns being held out, spread evenly over the ranking by score."""
-    ranking = np.argsort(scores, kind="stable")
-    if limit is None or len(ranking) <= limit:
-        return np.sort(ranking)
-    middles = ((2 * np.arange(limit) + 1) * len(ranking)) // (2 * limit)
-    return np.sort(ranking[middles])
+@dataclass(frozen=True, slots=True)
+class _Validation:
+    """Held-out sources and the budget each is evaluated with."""
 
+    held_out: list[HeldOut]
+    budget: int
 
-def _leave_one_out(matrix: ResponseMatrix, limit: int | None) -> list[_HeldOut]:
-    answered = np.flatnonzero((matrix.trials > 0).any(axis=1))
-    if len(answered) <= MIN_SOURCES:
-        raise NotEnoughDataError(
-            f"choosing an HSPR configuration needs at least {MIN_SOURCES + 1} source runs with "
-            f"valid verdicts, not {len(answered)}; import more full runs or use hspr-average"
+    def judge(
+        self, stage: str, configs: Iterable[HsprConfig], orders: Sequence[NDArray[np.intp]]
+    ) -> list[Candidate]:
+        """Errors of every setting with every strength of calibration, in grid order."""
+        candidates = []
+        for config in configs:
+            decisions = [
+                [self._evaluate(source, config, order) for order in orders]
+                for source in self.held_out
+            ]
+            candidates += [
+                self._candidate(stage, replace(config, lambda_=lambda_), decisions)
+                for lambda_ in LAMBDA_GRID
+            ]
+        return candidates
+
+    def _evaluate(self, source: HeldOut, config: HsprConfig, order: NDArray[np.intp]) -> Decision:
+        """Evaluate a held-out source; its score is over its valid questions."""
+        evaluation = Evaluation(source.model, config, order)
+        while evaluation.n_observed < self.budget:
+            chosen = evaluation.next_questions(1)
+            if not chosen:
+                break
+            question = chosen[0]
+            evaluation.record(
+                (question, int(source.passes[question]), int(source.trials[question]))
+            )
+        return prepare_decision(evaluation, evaluation.posterior(), source.trials > 0)
+
+    def _candidate(
+        self, stage: str, config: HsprConfig, decisions: list[list[Decision]]
+    ) -> Candidate:
+        errors = np.array(
+            [
+                [
+                    abs(d.pass_rate(config.decision, config.lambda_) - source.score)
+                    for d in of_source
+                ]
+                for of_source, source in zip(decisions, self.held_out, strict=True)
+            ]
         )
-    by_id = np.array(sorted(answered, key=lambda i: matrix.run_ids[i]), dtype=np.intp)
-    scores = matrix.pass_rates()[by_id]
-    return [
-        _HeldOut(
-            fit_sources(matrix.select_runs(np.setdiff1d(by_id, [row]))),
-            matrix.passes[row].astype(np.int64),
-            matrix.trials[row].astype(np.int64),
-            float(matrix.pass_rates()[row]),
+        return Candidate(
+            stage=stage,
+            config=config,
+            mae=float(errors.mean()),
+            largest=float(errors.mean(axis=1).max()),
         )
-        for row in by_id[held_out_rows(scores, limit)]
-    ]
-
-
-def _evaluate(
-    source: _HeldOut, config: HsprConfig, budget: int, order: NDArray[np.intp]
-) -> Decision:
-    """The held-out source's evaluation; its score is over its valid questions."""
-    evaluation = Evaluation(source.model, config, order)
-    while evaluation.n_observed < budget:
-        chosen = evaluation.next_questions(1)
-        if not chosen:
-            break
-        question = chosen[0]
-        evaluation.record(
-            (question, int(source.passes[question]), int(source.trials[question]))
-        )
-    return prepare_decision(evaluation, evaluation.posterior(), source.trials > 0)
-
-
-def _candidate(
-    stage: str, config: HsprConfig, decisions: list[list[Decision]], held_out: list[_HeldOut]
-) -> Candidate:
-    errors = np.array(
-        [
-            [abs(d.pass_rate(config.decision, config.lambda_) - source.score) for d in of_source]
-            for of_source, source in zip(decisions, held_out, strict=True)
-        ]
-    )
-    return Candidate(
-        stage=stage,
-        config=config,
-        mae=float(errors.mean()),
-        largest=float(errors.mean(axis=1).max()),
-    )

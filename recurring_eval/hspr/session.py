@@ -18,6 +18,7 @@ from recurring_eval.hspr.evaluation import (
 from recurring_eval.hspr.model import HsprModel
 from recurring_eval.hspr.predictive_draws import MAX_DRAWS, N_DRAWS, PredictiveDraws, draw_median
 from recurring_eval.hspr.result import HsprResult, estimate_score
+from recurring_eval.hspr.threads import one_blas_thread
 
 
 class Workspace:
@@ -32,7 +33,7 @@ class Workspace:
         self._latest = Evaluation(*self._parts)
 
     def evaluation(self, answers: tuple[Answer, ...]) -> Evaluation:
-        """An evaluation that has recorded exactly `answers`."""
+        """Return an evaluation that has recorded exactly `answers`."""
         known = len(self._latest.answers)
         if tuple(self._latest.answers) == answers[:known]:
             for answer in answers[known:]:
@@ -105,7 +106,8 @@ class HsprSession:
         """
         if n < 1:
             raise InputError(f"`n` is {n}; ask for at least one question")
-        chosen = self._evaluation().next_questions(n)
+        with one_blas_thread():
+            chosen = self._evaluation().next_questions(n)
         return tuple(self.model.question_ids[question] for question in chosen)
 
     def tell(self, verdicts: Mapping[str, tuple[int, int]]) -> Self:
@@ -150,7 +152,9 @@ class HsprSession:
         population : ndarray of bool, shape (N,), optional
             Questions whose mean the score is; the whole bank by default.
         """
-        return estimate_score(self._evaluation(), self._population(population))
+        counted = self._population(population)
+        with one_blas_thread():
+            return estimate_score(self._evaluation(), counted)
 
     def draw_median(
         self,
@@ -161,17 +165,19 @@ class HsprSession:
         rng: np.random.Generator,
     ) -> PredictiveDraws:
         """Median of complete score draws, as published, with its numerical precision."""
-        evaluation, counted = self._evaluation(), self._population(population)
-        return draw_median(
-            evaluation.final_posterior(),
-            evaluation.unasked_counts(counted),
-            observed_passes=float(np.nansum(evaluation.rates[counted])),
-            n_questions=int(counted.sum()),
-            analytic_mean=estimate_score(evaluation, counted).mean,
-            n_draws=n_draws,
-            max_draws=max_draws,
-            rng=rng,
-        )
+        counted = self._population(population)
+        with one_blas_thread():
+            evaluation = self._evaluation()
+            return draw_median(
+                evaluation.final_posterior(),
+                evaluation.unasked_counts(counted),
+                observed_passes=float(np.nansum(evaluation.rates[counted])),
+                n_questions=int(counted.sum()),
+                analytic_mean=estimate_score(evaluation, counted).mean,
+                n_draws=n_draws,
+                max_draws=max_draws,
+                rng=rng,
+            )
 
     def _evaluation(self) -> Evaluation:
         if self._workspace is None:

@@ -7,9 +7,7 @@ Floats = NDArray[np.float64]
 MISSING_SYMBOL = -1
 
 
-def signature_groups(
-    passes: NDArray[np.int16], trials: NDArray[np.int16]
-) -> NDArray[np.intp]:
+def signature_groups(passes: NDArray[np.int16], trials: NDArray[np.int16]) -> NDArray[np.intp]:
     """Group of each question, numbered by first question.
 
     A signature is the exact tuple of the sources' rates passes/trials, with missing

@@ -2,7 +2,8 @@
 
 Distinct agents tell questions apart; hundreds of runs of one agent give every question
 a signature of its own, so that groups no longer pool. So every agent is kept, and the
-runs of one agent are thinned.
+runs of one agent are thinned. The runs thinned out still feed the item parameters:
+sources are what signatures are made of and what selection holds out.
 """
 
 from collections.abc import Sequence

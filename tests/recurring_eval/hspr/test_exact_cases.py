@@ -118,9 +118,11 @@ def test_8192_nodes_are_close_to_the_exact_posterior(i, double_precision):
 def test_latent_gains_are_those_of_enumeration(i):
     case, model, settings = case_number(i)
     posterior = on_dense_grid(case, model, settings)
-    object.__setattr__(posterior, "config", config_of(
-        *settings, kappa=case["kappa"], acquisition="latent", double_precision=True
-    ))
+    object.__setattr__(
+        posterior,
+        "config",
+        config_of(*settings, kappa=case["kappa"], acquisition="latent", double_precision=True),
+    )
     measured = gains(posterior, posterior.unasked > 0)
     for group, gain in enumerate(case["exact"]["gain_latent_by_group"]):
         if gain is not None:

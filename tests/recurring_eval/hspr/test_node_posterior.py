@@ -70,9 +70,7 @@ def test_worked_example_k_of_the_method_specifications():
     posterior.count(Outcome(0, 1.0, 0.0))
     posterior.place(nodes, np.log([0.4, 0.6]))
     assert posterior.weights == pytest.approx([0.25, 0.75], abs=1e-12)
-    score = score_posterior(
-        posterior, np.array([2, 2]), observed_passes=1.0, n_questions=5
-    )
+    score = score_posterior(posterior, np.array([2, 2]), observed_passes=1.0, n_questions=5)
     assert score.mean == pytest.approx(0.655873, abs=1e-6)
     assert score.sd**2 == pytest.approx(0.04553470, abs=1e-8)
     gain = gains(posterior, np.array([True, True]))
