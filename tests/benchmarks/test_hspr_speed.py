@@ -9,8 +9,9 @@ import pytest
 from recurring_eval.hspr import AVERAGE, fit_sources, run_hspr, select_configuration
 from recurring_eval.hspr.evaluation import random_order
 from recurring_eval.hspr.nodes import normal_nodes
-from tests.recurring_eval.hspr.builders import config_of, matrix_of, read_matrix
+from tests.recurring_eval.hspr.builders import config_of, matrix_of
 from tests.reference import naive_hspr as naive
+from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
 
 pytestmark = pytest.mark.benchmark
@@ -21,7 +22,7 @@ B = 73
 
 @pytest.fixture(scope="module")
 def pro():
-    return read_matrix(shared_path("data/swebench_pro.csv"))
+    return read_wide_csv(shared_path("data/swebench_pro.csv"))
 
 
 @pytest.fixture(scope="module")

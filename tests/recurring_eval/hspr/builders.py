@@ -1,8 +1,6 @@
 """Models and matrices shared by the HSPR tests."""
 
-import csv
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 
@@ -25,16 +23,6 @@ def matrix_of(passes, trials=None, *, question_ids=None, run_ids=None, agents=No
         question_ids=question_ids or tuple(f"q{j:04d}" for j in range(n)),
         started_at=tuple(START + timedelta(hours=i) for i in range(m)),
         agents=agents or run_ids,
-    )
-
-
-def read_matrix(path: Path) -> ResponseMatrix:
-    with path.open(newline="") as lines:
-        header, *rows = list(csv.reader(lines))
-    return matrix_of(
-        [[int(cell) for cell in row[1:]] for row in rows],
-        question_ids=tuple(header[1:]),
-        run_ids=tuple(row[0] for row in rows),
     )
 
 
