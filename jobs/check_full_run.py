@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
-
-import numpy as np
 
 from jobs.app import App
-from jobs.in_force import Verdicts, estimate_under
+from jobs.check_summary import CheckSummary, summarise
+from jobs.in_force import estimate_under
 from jobs.nightly_history import failing_reasons
 from jobs.nightly_model import SUBSET_METHODS
+from jobs.subset_versions import SubsetVersions
 from jobs.targets import Target, choose_targets
+from jobs.verdict_counts import Verdicts
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.methods import method_named
 from recurring_eval.records import Run, RunKind
@@ -20,23 +20,8 @@ from storage.calibrations import calibration_by_id, list_calibrations
 from storage.checks import FullRunCheck, save_checks
 from storage.history import History
 from storage.runs import find_run, list_runs
-from storage.subsets import SubsetRecord, list_subsets
+from storage.subsets import SubsetRecord
 from storage.verdicts import load_matrix
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckSummary:
-    """Accuracy of one method at one k over the checked runs; errors in percentage points."""
-
-    benchmark: str
-    agent_family: str
-    method: str
-    k: int
-    n: int
-    mae_pp: float
-    max_error_pp: float
-    bias_pp: float
-    coverage: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +77,13 @@ def check_full_runs(
     skipped: dict[str, str] = {}
     with app.open_history(read_only=True) as history:
         for target in choose_targets(history, benchmark=benchmark, family=family):
-            runs = _runs(history, target, references, since)
+            runs = _runs(history, target, references, since, benchmark)
             found, why_not = _check_target(app, history, target, runs)
             rows += found
             skipped |= why_not
             summary += summarise(found, target)
     if not rows:
-        reason = next(iter(skipped.values()), "no full run was found in that time")
+        reason = next(iter(skipped.values()), _nothing_found(references, since))
         raise NotEnoughDataError(f"nothing to check: {reason}")
     with app.open_history() as history:
         with history.transaction():
@@ -107,14 +92,32 @@ def check_full_runs(
     return CheckReport(rows=tuple(rows), summary=tuple(summary), skipped=skipped)
 
 
+def _nothing_found(references: Sequence[str], since: datetime | None) -> str:
+    if references:
+        return "none of the runs named is of that benchmark, family and time"
+    if since is not None:
+        return f"no full run started on {since:%Y-%m-%d} or later; import some"
+    return (
+        "no full run is newer than the data of a calibration; import newer runs, or run "
+        "`recurring-eval recalibrate --as-of` an earlier date"
+    )
+
+
 def _runs(
-    history: History, target: Target, references: Sequence[str], since: datetime | None
+    history: History,
+    target: Target,
+    references: Sequence[str],
+    since: datetime | None,
+    benchmark: str | None,
 ) -> list[Run]:
     if not references:
-        return list_runs(
+        runs = list_runs(
             history, target.benchmark, family=target.family, kinds=[RunKind.FULL], since=since
         )
-    named = [find_run(history, reference) for reference in references]
+        ends = [info.data_end for info in list_calibrations(history, *target.key)]
+        return [run for run in runs if since is not None or (ends and run.started_at > min(ends))]
+    found = (find_run(history, reference, benchmark=benchmark) for reference in references)
+    named = list({run.run_id: run for run in found}.values())
     for run in named:
         if run.kind is not RunKind.FULL:
             raise InputError(
@@ -132,9 +135,10 @@ def _runs(
 def _check_target(
     app: App, history: History, target: Target, runs: Sequence[Run]
 ) -> tuple[list[FullRunCheck], dict[str, str]]:
-    calibrations = list_calibrations(history, target.benchmark, target.family)
+    calibrations = list_calibrations(history, *target.key)
     by_calibration: dict[int, list[Run]] = {}
     skipped: dict[str, str] = {}
+    versions = SubsetVersions.load(history, target)
     for run in runs:
         before = [info for info in calibrations if info.data_end < run.started_at]
         if run.under_covered:
@@ -147,39 +151,19 @@ def _check_target(
                 f"no calibration has data that end before run {run.run_key}; "
                 "run `recurring-eval recalibrate --as-of` a date before it"
             )
+        elif not versions.in_force(run.started_at):
+            skipped[run.run_key] = (
+                f"no subset was chosen from data that end before run {run.run_key}; ask for one "
+                "with `recurring-eval subset`, or `recalibrate --as-of` a date before it"
+            )
         else:
             by_calibration.setdefault(before[-1].calibration_id, []).append(run)
-    versions = _Versions.load(history, target)
     rows: list[FullRunCheck] = []
     for calibration_id, group in by_calibration.items():
         calibration = calibration_by_id(history, calibration_id)
         rows += _check_group(app, history, calibration, group, versions)
+    rows.sort(key=lambda row: (row.started_at, row.run_key, row.method, row.k))
     return rows, skipped
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Versions:
-    """Every version of the subsets with the end of the data that chose it."""
-
-    subsets: tuple[SubsetRecord, ...]
-    data_end: dict[int, datetime]
-
-    @classmethod
-    def load(cls, history: History, target: Target) -> Self:
-        infos = list_calibrations(history, target.benchmark, target.family, superseded=True)
-        return cls(
-            subsets=tuple(list_subsets(history, target.benchmark, target.family)),
-            data_end={info.calibration_id: info.data_end for info in infos},
-        )
-
-    def in_force(self, at: datetime) -> list[SubsetRecord]:
-        """Last version of each design and size whose data end before a time."""
-        latest = {
-            (record.subset.design, record.subset.k): record
-            for record in self.subsets
-            if record.calibration_id is not None and self.data_end[record.calibration_id] < at
-        }
-        return [latest[key] for key in sorted(latest)]
 
 
 def _check_group(
@@ -187,7 +171,7 @@ def _check_group(
     history: History,
     calibration: CalibrationRecord,
     runs: Sequence[Run],
-    versions: _Versions,
+    versions: SubsetVersions,
 ) -> list[FullRunCheck]:
     """Check the runs that one calibration judges."""
     ids = calibration.model.question_ids
@@ -246,27 +230,3 @@ def _check_run(
             )
         )
     return checks
-
-
-def summarise(rows: Sequence[FullRunCheck], target: Target) -> list[CheckSummary]:
-    """Summarise checks of one target per k and method."""
-    groups: dict[tuple[int, str], list[FullRunCheck]] = {}
-    for row in rows:
-        groups.setdefault((row.k, row.method), []).append(row)
-    summary = []
-    for (k, method), group in sorted(groups.items()):
-        errors = np.array([row.error_pp for row in group])
-        summary.append(
-            CheckSummary(
-                benchmark=target.benchmark,
-                agent_family=target.family,
-                method=method,
-                k=k,
-                n=len(group),
-                mae_pp=float(np.abs(errors).mean()),
-                max_error_pp=float(np.abs(errors).max()),
-                bias_pp=float(errors.mean()),
-                coverage=float(np.mean([row.covered for row in group])),
-            )
-        )
-    return summary

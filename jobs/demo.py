@@ -11,10 +11,11 @@ import numpy as np
 from jobs.app import App, start_app
 from jobs.check_full_run import check_full_runs
 from jobs.clock import FixedClock
+from jobs.config import Settings
 from jobs.console import Console
 from jobs.describe_estimate import describe
 from jobs.import_runs import ImportOptions, import_runs
-from jobs.publish_report import index_path, publish_latest_reports, publish_nightly_reports
+from jobs.publish_report import index_path, publish_nightly_reports
 from jobs.randomness import generator
 from jobs.recalibrate import recalibrate
 from jobs.request_subset import request_subset
@@ -94,14 +95,9 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
     imported = import_runs(_app(project.config, console, first_night), [folder / "logs"], _OPTIONS)
 
     nights = [first_night + timedelta(days=back) for back in range(NIGHTS)]
-    published = 0
-    for night in nights:
-        app = _app(project.config, console, night + timedelta(days=1))
-        results = recalibrate(app, as_of=night)
-        published += sum(len(result.published) for result in results)
-        publish_nightly_reports(app, results)
-
-    app = _app(project.config, console, nights[-1] + timedelta(days=1))
+    published = sum(_live_through(project.config, console, night) for night in nights)
+    release_day = nights[-1] + timedelta(days=1)
+    app = _app(project.config, console, release_day)
     subset = request_subset(app, k=K).record
     asked = set(subset.subset.question_ids)
     partial = _only(candidate, asked, subset_id=subset.subset_id)
@@ -113,7 +109,7 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
     import_runs(app, [folder / "release" / "candidate-full.parquet"], _OPTIONS)
     check = check_full_runs(app, [full.run_key])
     row = next(r for r in check.rows if r.k == K and r.method == estimate.estimate.method)
-    publish_latest_reports(app)
+    _live_through(project.config, console, release_day)
     verdict = "inside" if row.covered else "outside"
     return Demo(
         report=index_path(app),
@@ -135,13 +131,14 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
             f"   {describe(estimate)[0]}",
             f"6. Then the full run came in: {100 * row.full_pass_rate:.1f} %.",
             f"7. `check` found the estimate off by {row.error_pp:+.1f} pp, {verdict} its interval.",
-            f"8. The reports of the {NIGHTS} nights: {index_path(app)}",
+            f"8. The night after refitted with it; the reports of all nights: {index_path(app)}",
             f"Try more: cd {folder}; recurring-eval status; recurring-eval subset --k 100",
         ),
     )
 
 
 _OPTIONS: Final = ImportOptions(create=True)
+_PATHS: Final = ("history", "reports")
 
 
 def _free_folder(folder: Path | None) -> Path:
@@ -158,7 +155,19 @@ def _free_folder(folder: Path | None) -> Path:
 def _app(config: Path, console: Console, day: date) -> App:
     """App of a simulated morning, when the nightly job runs."""
     clock = FixedClock(datetime.combine(day, time(2), tzinfo=UTC))
-    return start_app(config=config, quiet=console.quiet, as_json=console.as_json, clock=clock)
+    # An environment that points at a team's own history must not lead the demo there.
+    own = {key: config.parent / Settings.model_fields[key].default for key in _PATHS}
+    return start_app(
+        config=config, quiet=console.quiet, as_json=console.as_json, flags=own, clock=clock
+    )
+
+
+def _live_through(config: Path, console: Console, day: date) -> int:
+    """Run the nightly job on the morning after a day; count the subsets it published."""
+    app = _app(config, console, day + timedelta(days=1))
+    results = recalibrate(app, as_of=day)
+    publish_nightly_reports(app, results)
+    return sum(len(result.published) for result in results)
 
 
 def _split(

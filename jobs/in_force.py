@@ -1,6 +1,5 @@
 """The calibration in force for a run, and estimates under it."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,32 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.nightly_model import SUBSET_METHODS
-from recurring_eval.errors import NotEnoughDataError
-from recurring_eval.methods import Method, estimate_score, method_named
+from jobs.verdict_counts import Verdicts
+from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.methods import METHODS, Method, estimate_score, method_named
 from recurring_eval.records import Flag, ScoreEstimate, Subset
 from recurring_eval.replay import conformal_scale
 from storage.calibration_records import CalibrationRecord
-from storage.calibrations import latest_calibration
+from storage.calibrations import calibration_by_id, latest_calibration
 from storage.history import History
+from storage.subsets import SubsetRecord
 
 AUTO: Final = "auto"
 STALE_AFTER: Final = timedelta(days=7)
 """A run this much younger than the newest data of its calibration is flagged."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
-    """Counts of one run, aligned with a calibration's questions.
-
-    Attributes
-    ----------
-    passes, trials : ndarray of int16, shape (n,)
-    started_at : datetime
-    """
-
-    passes: NDArray[np.int16]
-    trials: NDArray[np.int16]
-    started_at: datetime
 
 
 def calibration_in_force(
@@ -50,15 +36,51 @@ def calibration_in_force(
     if record is not None:
         return record
     when = "" if at is None else f" with data that end before {at:%Y-%m-%d %H:%M} UTC"
+    earlier = "" if at is None else " with --as-of a date before that"
     raise NotEnoughDataError(
         f"benchmark {benchmark!r}, family {family!r} has no calibration{when}; "
-        "run `recurring-eval recalibrate`"
+        f"run `recurring-eval recalibrate`{earlier}"
     )
 
 
+def calibration_for_partial(
+    history: History, benchmark: str, family: str, at: datetime, asked: SubsetRecord
+) -> CalibrationRecord:
+    """Load the calibration under which a run was asked for a subset.
+
+    It is the one in force when the run started; where that one is missing or
+    does not know the subset's questions, the one that chose the subset: the
+    start of a run is often known to the day only, and may then seem to lie
+    before the subset it was asked for.
+
+    Raises
+    ------
+    NotEnoughDataError
+        If there is neither.
+    """
+    record = latest_calibration(history, benchmark, family, data_before=at)
+    known = set() if record is None else set(record.model.question_ids)
+    if asked.calibration_id is not None and not known.issuperset(asked.subset.question_ids):
+        return calibration_by_id(history, asked.calibration_id)
+    return calibration_in_force(history, benchmark, family, at)
+
+
 def chosen_method(name: str) -> Method:
-    """Find the method of that name; ``auto`` is the default of the subset methods."""
-    return method_named(SUBSET_METHODS[0] if name == AUTO else name)
+    """Find the method of that name; ``auto`` is the default of the subset methods.
+
+    Raises
+    ------
+    InputError
+        If it is unknown, or needs more than the verdicts on a subset.
+    """
+    method = method_named(SUBSET_METHODS[0] if name == AUTO else name)
+    if method.needs_cache:
+        usable = [entry.name for entry in METHODS if not entry.needs_cache]
+        raise InputError(
+            f"method {name!r} does not estimate from a subset; choose {AUTO} or one of "
+            + ", ".join(usable)
+        )
+    return method
 
 
 def estimate_under(

@@ -135,7 +135,7 @@ def run_night(app: App, night: Night, attempt: int) -> NightResult:
             epsilon=settings.cache.epsilon,
             min_trials=settings.cache.min_trials,
         )
-    message = _summary(data.window, choices, fitted)
+    message = _summary(data, choices, fitted)
     with _timed(seconds, "store"), app.open_history() as history:
         with history.transaction():
             calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
@@ -193,6 +193,7 @@ def _store(
             family=target.family,
             calibration_id=calibration_id,
             published_at=now,
+            active=choice.candidate.k not in data.overtaken,
         )
         for choice in choices
         if choice.decision.publish
@@ -211,17 +212,24 @@ def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyModel) -> dic
     }
 
 
-def _summary(window: CalibrationWindow, choices: list[SubsetChoice], fitted: NightlyModel) -> str:
+def _summary(data: NightlyHistory, choices: list[SubsetChoice], fitted: NightlyModel) -> str:
+    window = data.window
     parts = [f"{len(window.runs)} runs, {fitted.model.n_iterations} Newton steps"]
     if window.stretched:
         parts.append("window stretched back to the minimum of runs")
     if window.under_covered:
-        parts.append(f"{len(window.under_covered)} under-covered runs kept out")
-    parts += [
-        f"k={choice.candidate.k} published: {choice.decision.reason}"
-        for choice in choices
-        if choice.decision.publish
-    ]
+        n = len(window.under_covered)
+        parts.append(f"{n} under-covered {'run' if n == 1 else 'runs'} kept out")
+    if not choices:
+        n = len(data.bank.question_ids)
+        parts.append(f"no subset_sizes below {n} questions; ask with `recurring-eval subset --k`")
+    published: dict[str, list[str]] = {}
+    for choice in choices:
+        if choice.decision.publish:
+            k = choice.candidate.k
+            past = ", for that past night only" if k in data.overtaken else ""
+            published.setdefault(choice.decision.reason + past, []).append(str(k))
+    parts += [f"published k={', '.join(ks)}: {reason}" for reason, ks in published.items()]
     return "; ".join(parts)
 
 

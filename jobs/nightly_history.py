@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from jobs.calibration_window import CalibrationWindow, choose_window, end_of
 from jobs.config import BenchmarkSettings
+from jobs.subset_versions import SubsetVersions
 from jobs.targets import Target
 from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.records import Bank, RunPurpose, Subset
@@ -33,7 +34,9 @@ class NightlyHistory:
     cache_window : ResponseMatrix
         Executed verdicts of routine runs on the days before the cache's.
     published : dict of int to Subset
-        Stratified subsets in force, by size.
+        Stratified subsets in force that night, by size.
+    overtaken : frozenset of int
+        Sizes whose active subset was chosen from the data of later nights.
     """
 
     bank: Bank
@@ -42,6 +45,7 @@ class NightlyHistory:
     configurations: tuple[str, ...]
     cache_window: ResponseMatrix
     published: dict[int, Subset]
+    overtaken: frozenset[int]
 
     def sizes(self, configured: Sequence[int]) -> list[int]:
         """List the configured and published sizes below the number of questions."""
@@ -86,6 +90,7 @@ def load_night(
         if run.purpose is RunPurpose.ROUTINE and cache_start <= run.started_at < cache_end
     ]
     as_fail = failing_reasons(settings)
+    published, overtaken = _published_that_night(history, target, end_of(day))
     return NightlyHistory(
         bank=bank,
         window=window,
@@ -94,12 +99,23 @@ def load_night(
             f"{run.agent}\n{run.agent_config}" if run.agent_config else "" for run in window.runs
         ),
         cache_window=load_matrix(history, routine, bank.question_ids, missing_as_fail=as_fail),
-        published={
-            record.subset.k: record.subset
-            for record in published_subsets(history, target.benchmark, target.family)
-            if record.subset.design == STRATIFIED
-        },
+        published=published,
+        overtaken=overtaken,
     )
+
+
+def _published_that_night(
+    history: History, target: Target, end: datetime
+) -> tuple[dict[int, Subset], frozenset[int]]:
+    """Stratified subsets in force, without those that only later nights could know."""
+    versions = SubsetVersions.load(history, target)
+    later = {record.subset_id: record.subset.k for record in versions.overtaken(end)}
+    found = [
+        *versions.in_force(end),
+        *(r for r in published_subsets(history, *target.key) if r.subset_id not in later),
+    ]
+    published = {r.subset.k: r.subset for r in found if r.subset.design == STRATIFIED}
+    return published, frozenset(later.values())
 
 
 def failing_reasons(settings: BenchmarkSettings) -> list[str]:

@@ -92,7 +92,7 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
         day=day,
         made_at=app.clock.now(),
         version=installed_version("recurring-eval"),
-        bank_version="" if calibration is None else calibration.bank_version,
+        bank_version="" if calibration is None else calibration.bank_version[:12],
         n_questions=0 if calibration is None else calibration.model.n_questions,
         headline=Headline(
             last_full_run=last_full_run(runs),

@@ -12,8 +12,8 @@ from storage.history import History
 from storage.subsets import published_subsets
 
 FEW_RESPONSES: Final = 5
-FLAKY_SHARE: Final = 0.35
-"""Share of minority verdicts, over the runs of one configuration, of a flaky question."""
+FLAKY_SHARE: Final = 0.4
+"""Share of neighbouring runs that disagree on a flaky question; a coin has .5."""
 MIN_FLAKY_TRIALS: Final = 8
 
 
@@ -42,9 +42,8 @@ def difficulty_points(
 def question_flags(matrix: ResponseMatrix) -> tuple[QuestionFlag, ...]:
     """Flag questions that say little or change their mind in the calibration window.
 
-    A question is flaky when its verdict differs between the trials of one run,
-    or, over runs in time order, flips between neighbours nearly as often as a
-    coin would.
+    A question is flaky when, over runs in time order, its verdict flips between
+    neighbours nearly as often as a coin would.
     """
     flags = []
     passes = matrix.passes.sum(axis=0)

@@ -28,7 +28,7 @@ from storage.calibration_records import CalibrationRecord
 from storage.checks import FullRunCheck
 from storage.estimates import list_estimates
 from storage.history import History
-from storage.job_runs import list_job_runs
+from storage.job_runs import JobStatus, list_job_runs
 from storage.subsets import list_subsets
 from storage.verdicts import load_reasons
 
@@ -163,7 +163,8 @@ def data_health(
     good = [run for run in full if not run.under_covered]
     reasons: Counter[str] = Counter()
     for counts in load_reasons(history, full).values():
-        reasons.update(counts)
+        for reason, count in counts.items():
+            reasons[reason.partition(":")[0]] += count
     expected = sum(run.bank_size for run in full)
     age = None if calibration is None else app.clock.now() - calibration.created_at
     return DataHealth(
@@ -214,7 +215,7 @@ def job_rows(history: History, target: Target, *, before: datetime) -> tuple[Job
         JobRow(
             job=run.job,
             day=run.date,
-            status=run.status.value,
+            status="succeeded" if run.status is JobStatus.DONE else run.status.value,
             started_at=run.started_at,
             seconds=None
             if run.finished_at is None

@@ -5,9 +5,11 @@ from datetime import date
 from typing import Final
 
 from jobs.app import App
+from jobs.console import debugging
 from jobs.night import plan_night, run_night
+from jobs.submit_results import estimate_partial_runs
 from jobs.targets import Target, choose_targets
-from recurring_eval.errors import FitError, NotEnoughDataError, RecurringEvalError
+from recurring_eval.errors import FitError, InputError, NotEnoughDataError, RecurringEvalError
 from storage.calibrations import calibration_on, latest_calibration
 from storage.job_runs import JobStatus, finish_job, job_done, start_job
 
@@ -70,14 +72,25 @@ def recalibrate(
         Only these.
     as_of : date, optional
         Date of the night, by default today (UTC). Later runs are not looked at.
+        A night before those that are done already leaves the published subsets
+        alone; what it would have published is kept for checks of its time.
     window : str, optional
         In place of the configured calibration window.
     force : bool
         Refit a night that is done already.
     new_subsets : bool
         Draw and publish fresh subsets.
+
+    Raises
+    ------
+    InputError
+        If the date is to come, the window cannot be read, or the history has no
+        such benchmark or family.
     """
-    day = app.clock.now().date() if as_of is None else as_of
+    today = app.clock.now().date()
+    day = today if as_of is None else as_of
+    if day > today:
+        raise InputError(f"{day} is to come; today is {today} (UTC), choose it or an earlier date")
     with app.open_history(read_only=True) as history:
         targets = choose_targets(history, benchmark=benchmark, family=family)
     results = []
@@ -109,8 +122,20 @@ def _one(
     except RecurringEvalError as error:
         return _without_result(app, target, day, attempt, JobStatus.FAILED, str(error))
     except BaseException as error:
-        _close_attempt(app, attempt, JobStatus.FAILED, f"{type(error).__name__}: {error}")
-        raise
+        message = f"{type(error).__name__}: {error}"
+        if debugging() or not isinstance(error, Exception):
+            _close_attempt(app, attempt, JobStatus.FAILED, message)
+            raise
+        return _without_result(app, target, day, attempt, JobStatus.FAILED, message)
+    message = result.message
+    try:
+        estimate_partial_runs(app, target)
+    except Exception as error:
+        # The night itself is stored; neither it nor the next benchmark suffers from this.
+        if debugging():
+            raise
+        message = f"{message}; new partial runs were not estimated: {error}"
+        app.console.note(message)
     return Recalibration(
         benchmark=target.benchmark,
         agent_family=target.family,
@@ -118,7 +143,7 @@ def _one(
         status="calibrated",
         calibration_id=result.calibration_id,
         n_runs=result.n_runs,
-        message=result.message,
+        message=message,
         published=result.published,
         seconds=result.seconds,
     )

@@ -1,24 +1,28 @@
 """From the verdicts of a run to an estimate of its full pass rate."""
 
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from jobs.app import App
-from jobs.harnesses.harness import ReadOptions
-from jobs.import_sources import read_sources
-from jobs.in_force import AUTO, Verdicts, calibration_in_force, chosen_method, estimate_under
+from jobs.in_force import (
+    AUTO,
+    calibration_for_partial,
+    calibration_in_force,
+    chosen_method,
+    estimate_under,
+)
 from jobs.nightly_history import failing_reasons
-from jobs.targets import one_target
-from recurring_eval.errors import InputError
-from recurring_eval.records import MISSING, PASS, Run, RunLog, ScoreEstimate
+from jobs.targets import Target
+from jobs.verdict_counts import Verdicts
+from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.records import Run, RunKind, ScoreEstimate
 from storage.calibration_records import CalibrationRecord
-from storage.estimates import save_estimate
+from storage.estimates import list_estimates, save_estimate
 from storage.history import History
-from storage.runs import find_run
-from storage.subsets import find_subset
+from storage.runs import find_run, list_runs
+from storage.subsets import SubsetRecord, find_subset
 from storage.verdicts import load_matrix
 
 
@@ -101,7 +105,12 @@ def estimate_stored(
     method: str = AUTO,
 ) -> RunEstimate:
     """Estimate a stored run under the calibration in force when it started."""
-    calibration = calibration_in_force(history, run.benchmark, run.agent_family, at=run.started_at)
+    subset = find_asked(history, subset_id or run.subset_id, run.run_key, run.benchmark)
+    target = (run.benchmark, run.agent_family)
+    if subset is not None and run.subset_id == subset.subset_id:
+        calibration = calibration_for_partial(history, *target, run.started_at, subset)
+    else:
+        calibration = calibration_in_force(history, *target, run.started_at)
     reasons = failing_reasons(app.settings.for_benchmark(run.benchmark))
     row = load_matrix(
         history,
@@ -110,15 +119,42 @@ def estimate_stored(
         bank_version=calibration.bank_version,
         missing_as_fail=reasons,
     )
-    return _estimate(
+    return estimate_verdicts(
         app,
-        history,
         calibration,
         Verdicts(passes=row.passes[0], trials=row.trials[0], started_at=run.started_at),
         run_key=run.run_key,
-        subset_id=subset_id or run.subset_id,
+        subset=subset,
         method=method,
     )
+
+
+def estimate_partial_runs(app: App, target: Target) -> int:
+    """Estimate and keep every partial run of a target that has no estimate yet.
+
+    A run without a calibration before it or without a valid verdict is left alone.
+
+    Returns
+    -------
+    int
+        Number of estimates made.
+    """
+    made: list[tuple[Run, RunEstimate]] = []
+    with app.open_history(read_only=True) as history:
+        known = {record.run_id for record in list_estimates(history, target.benchmark)}
+        for run in list_runs(
+            history, target.benchmark, family=target.family, kinds=[RunKind.PARTIAL]
+        ):
+            if run.run_id not in known:
+                with suppress(InputError, NotEnoughDataError):
+                    made.append((run, estimate_stored(app, history, run)))
+    if made:
+        with app.open_history() as history:
+            with history.transaction():
+                for run, result in made:
+                    keep_estimate(app, history, run, result)
+            history.checkpoint()
+    return len(made)
 
 
 def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> None:
@@ -134,105 +170,45 @@ def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> 
     )
 
 
-def estimate_file(
-    app: App,
-    path: Path,
-    *,
-    subset_id: str | None = None,
-    method: str = AUTO,
-    benchmark: str | None = None,
-    options: ReadOptions | None = None,
-) -> RunEstimate:
-    """Estimate the one run of a log file without storing anything.
-
-    Parameters
-    ----------
-    app : App
-    path : Path
-    subset_id : str, optional
-        What the run was asked for; by default what the log says.
-    method : str
-    benchmark : str, optional
-        By default the log's, or the only one there is.
-    options : ReadOptions, optional
+def find_asked(
+    history: History, subset_id: str | None, run_key: str, benchmark: str
+) -> SubsetRecord | None:
+    """Find the subset that a run of a benchmark was asked, if it was asked one.
 
     Raises
     ------
     InputError
-        If the file is refused, holds several runs, or questions nobody knows.
+        If the subset is unknown or belongs to another benchmark.
     """
-    (source,) = read_sources([path], harness="auto", options=options or ReadOptions())
-    if source.refusal is not None:
-        raise InputError(f"{path}: {source.refusal}")
-    if len(source.logs) != 1:
-        keys = ", ".join(log.run_key for log in source.logs[:5])
+    if subset_id is None:
+        return None
+    record = find_subset(history, subset_id)
+    if record.benchmark != benchmark:
         raise InputError(
-            f"{path}: holds {len(source.logs)} runs ({keys}); import it and estimate one by its id"
+            f"subset {subset_id!r} belongs to benchmark {record.benchmark!r}, "
+            f"but run {run_key!r} to {benchmark!r}"
         )
-    log = source.logs[0]
-    with app.open_history(read_only=True) as history:
-        target = one_target(history, benchmark=benchmark or log.benchmark)
-        calibration = calibration_in_force(
-            history, target.benchmark, target.family, at=log.started_at
-        )
-        unknown = sorted(set(log.question_ids) - set(calibration.model.question_ids))
-        if unknown:
-            raise InputError(
-                f"{path}: {len(unknown)} questions are not in the calibrated bank of "
-                f"{target.benchmark!r}: {', '.join(unknown[:5])}; import the file to extend it"
-            )
-        reasons = failing_reasons(app.settings.for_benchmark(target.benchmark))
-        return _estimate(
-            app,
-            history,
-            calibration,
-            verdicts_of(log, calibration.model.question_ids, failing=reasons),
-            run_key=log.run_key,
-            subset_id=subset_id or log.subset_id,
-            method=method,
-        )
+    return record
 
 
-def verdicts_of(log: RunLog, question_ids: Sequence[str], *, failing: Sequence[str]) -> Verdicts:
-    """Count a log's passes and valid trials on the given questions.
-
-    Parameters
-    ----------
-    log : RunLog
-    question_ids : sequence of str
-        Includes every question of the log.
-    failing : sequence of str
-        Reasons for which a missing verdict counts as a fail.
-    """
-    position = {question: j for j, question in enumerate(question_ids)}
-    column = np.array([position[question] for question in log.question_ids])[log.question_index]
-    as_fail = np.array([*(reason in failing for reason in log.reasons), False])[log.reason_index]
-    passes = np.zeros(len(question_ids), dtype=np.int16)
-    trials = np.zeros_like(passes)
-    np.add.at(passes, column[log.outcome == PASS], 1)
-    np.add.at(trials, column[(log.outcome != MISSING) | as_fail], 1)
-    return Verdicts(passes=passes, trials=trials, started_at=log.started_at)
-
-
-def _estimate(
+def estimate_verdicts(
     app: App,
-    history: History,
     calibration: CalibrationRecord,
     verdicts: Verdicts,
     *,
     run_key: str,
-    subset_id: str | None,
+    subset: SubsetRecord | None,
     method: str,
 ) -> RunEstimate:
+    """Estimate verdicts under a calibration and count what stands behind the estimate."""
     settings = app.settings.for_benchmark(calibration.benchmark)
-    subset = None if subset_id is None else find_subset(history, subset_id).subset
     ids = calibration.model.question_ids
-    chosen = set(ids if subset is None else subset.question_ids)
+    chosen = set(ids if subset is None else subset.subset.question_ids)
     asked = np.array([question in chosen for question in ids])
     estimate = estimate_under(
         calibration,
         verdicts,
-        subset=subset,
+        subset=None if subset is None else subset.subset,
         method=chosen_method(method),
         level=settings.level,
     )
@@ -241,7 +217,7 @@ def _estimate(
         run_key=run_key,
         benchmark=calibration.benchmark,
         k=len(chosen),
-        subset_id=subset_id,
+        subset_id=None if subset is None else subset.subset_id,
         calibration_id=calibration.calibration_id,
         estimate=estimate,
         n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),

@@ -15,6 +15,11 @@ class Target:
     benchmark: str
     family: str
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Benchmark and family, as storage takes them."""
+        return self.benchmark, self.family
+
     def __str__(self) -> str:
         return f"{self.benchmark} ({self.family})"
 
@@ -56,13 +61,27 @@ def one_target(
     InputError
         If it is not clear which one is meant, listing those there are.
     """
-    found = choose_targets(history, benchmark=benchmark, family=family)
-    benchmarks = sorted({target.benchmark for target in found})
-    if len(benchmarks) > 1:
-        raise InputError(f"name one with --benchmark: {', '.join(benchmarks)}")
+    found = choose_targets(history, benchmark=one_benchmark(history, benchmark), family=family)
     if len(found) == 1:
         return found[0]
     main = [target for target in found if target.family == "main"]
     if main:
         return main[0]
-    raise InputError(f"name one with --agent-family: {', '.join(t.family for t in found)}")
+    families = ", ".join(target.family for target in found)
+    raise InputError(f"there are several agent families, {families}; choose with --agent-family")
+
+
+def one_benchmark(history: History, benchmark: str | None = None) -> str:
+    """Check a benchmark's name, or find the only one with runs.
+
+    Raises
+    ------
+    InputError
+        If it is unknown, or several are there to choose from.
+    """
+    names = sorted({t.benchmark for t in choose_targets(history, benchmark=benchmark)})
+    if len(names) > 1:
+        raise InputError(
+            f"there are several benchmarks, {', '.join(names)}; choose one with --benchmark"
+        )
+    return names[0]

@@ -51,6 +51,8 @@ class RunChange:
         Whether the history lacked the run.
     rows : VerdictRows
         The run's verdicts afterwards.
+    checksum : str
+        Of `rows`.
     added, replaced : VerdictRows
         Verdicts that come in, and stored ones that become a revision.
     n_changed : int
@@ -63,6 +65,7 @@ class RunChange:
     run_id: int
     new: bool
     rows: VerdictRows
+    checksum: str
     added: VerdictRows
     replaced: VerdictRows
     n_changed: int = 0
@@ -210,6 +213,6 @@ def _run_rows(
             "n_valid": pa.array(valid, pa.int32()),
             "n_missing": pa.array(missing, pa.int32()),
             "pass_rate": pa.array(rates, pa.float64(), from_pandas=True),
-            "checksum": pa.array([change.rows.checksum() for change in changes], pa.string()),
+            "checksum": pa.array([change.checksum for change in changes], pa.string()),
         }
     )

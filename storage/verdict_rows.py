@@ -1,6 +1,7 @@
 """Verdicts of one run as sorted columns: checks, summary, checksum, Arrow."""
 
 import hashlib
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError
-from recurring_eval.records import FAIL, MISSING, PASS, RunLog
+from recurring_eval.records import MISSING, PASS, RunLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +76,8 @@ class VerdictRows:
         """One sorted integer per (question, trial), shape (n,)."""
         return self.question_id.astype(np.int64) * 2**16 + self.trial
 
-    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "VerdictRows":
-        """Rows given by a mask or by positions."""
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "VerdictRows":
+        """Rows given by a mask, by positions or by a slice."""
         return VerdictRows(**{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
 
     def merged(self, other: "VerdictRows") -> "VerdictRows":
@@ -86,11 +87,11 @@ class VerdictRows:
 
     def checksum(self) -> str:
         """SHA-256 of questions, trials, outcomes and reasons; times and costs left out."""
-        reasons, codes = np.unique(self.reason.astype(str), return_inverse=True)
-        digest = hashlib.sha256("\0".join(reasons.tolist()).encode())
-        columns: list[NDArray[Any]] = [self.question_id, self.trial, self.outcome, codes]
-        for column, kind in zip(columns, ("<i4", "<i2", "<i1", "<i4"), strict=True):
-            digest.update(column.astype(kind).tobytes())
+        reasons = self.reason[self.outcome == MISSING].tolist()
+        digest = hashlib.sha256(json.dumps(reasons).encode())
+        digest.update(self.question_id.astype("<i4").tobytes())
+        digest.update(self.trial.astype("<i2").tobytes())
+        digest.update(self.outcome.astype("<i1").tobytes())
         return digest.hexdigest()
 
     def summary(self) -> tuple[int, int, float]:
@@ -100,13 +101,14 @@ class VerdictRows:
         there is none, and does not depend on the order of the questions.
         """
         valid = self.outcome != MISSING
-        _, question, trials = np.unique(
-            self.question_id[valid], return_inverse=True, return_counts=True
-        )
-        n_valid = len(trials)
-        passes = np.bincount(question, weights=self.outcome[valid], minlength=n_valid)
-        rate = math.fsum(passes / trials) / n_valid if n_valid else math.nan
-        return n_valid, int(len(self) - valid.sum()), rate
+        questions = self.question_id[valid]
+        starts = np.flatnonzero(np.diff(questions, prepend=-1))
+        n_missing = len(self) - len(questions)
+        if not starts.size:
+            return 0, n_missing, math.nan
+        passes = np.add.reduceat(self.outcome[valid].astype(np.int64), starts)
+        trials = np.diff(starts, append=len(questions))
+        return len(starts), n_missing, math.fsum(passes / trials) / len(starts)
 
 
 def concatenated(parts: Sequence[VerdictRows]) -> VerdictRows:
@@ -162,7 +164,7 @@ def _check_columns(log: RunLog) -> None:
             raise InputError(f"run {log.run_key}: `{name}` points outside its list")
     if log.trial.min() < 1:
         raise InputError(f"run {log.run_key} has trial {log.trial.min()}; trials count from 1")
-    if not np.isin(log.outcome, (PASS, FAIL, MISSING)).all():
+    if log.outcome.min() < MISSING or log.outcome.max() > PASS:
         raise InputError(f"run {log.run_key} has an outcome that is not pass, fail or missing")
     if ((log.outcome == MISSING) != (log.reason_index >= 0)).any():
         raise InputError(

@@ -34,7 +34,8 @@ def load_matrix(
         Version whose question is meant where the content of one changed; the
         benchmark's current version by default.
     missing_as_fail : collection of str
-        Reasons for which a missing verdict counts as a failed trial.
+        Reasons for which a missing verdict counts as a failed trial; what a
+        stored reason says after a colon is its detail.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def _count(
     batches = history.batches(
         "SELECT run_id, question_id, coalesce(passed, 0) AS passed FROM verdict"
         " WHERE run_id BETWEEN ? AND ? AND run_id IN (SELECT unnest(?::INTEGER[]))"
-        " AND (passed IS NOT NULL OR reason IN (SELECT unnest(?::VARCHAR[])))",
+        " AND (passed IS NOT NULL OR split_part(reason, ':', 1) IN (SELECT unnest(?::VARCHAR[])))",
         [min(ids), max(ids), ids, list(missing_as_fail)],
     )
     for batch in batches:

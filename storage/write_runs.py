@@ -6,16 +6,15 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError
-from recurring_eval.records import FAIL, MISSING, PASS, RunLog
+from recurring_eval.records import RunLog
 from recurring_eval.validation import first_duplicate
 from storage.benchmarks import benchmark_row_id, stored_bank
 from storage.history import History
 from storage.question_lookup import QuestionLookup
+from storage.refusals import changed_fact, changed_verdict, verdict_text
 from storage.run_table import (
-    FACTS,
     RunChange,
     StoredRun,
     facts_of,
@@ -28,8 +27,6 @@ from storage.verdict_rows import VerdictRows
 
 NOT_RUN: Final = "not run"
 """A verdict missing for this reason may be filled in by a later import."""
-
-VERDICT_WORDS: Final = {PASS: "pass", FAIL: "fail", MISSING: "missing"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,14 +119,13 @@ def write_runs(
 
     next_id = history.next_id("run")
     changes = []
-    for log, rows in zip(logs, incoming, strict=True):
+    for log, rows, checksum in zip(logs, incoming, checksums, strict=True):
         run = known.get(log.run_key)
         if run is None:
-            none = rows.take(np.zeros(len(rows), dtype=np.bool_))
-            changes.append(
-                RunChange(log=log, run_id=next_id, new=True, rows=rows, added=rows, replaced=none)
-            )
+            changes.append(_as_logged(log, next_id, rows, checksum, new=True))
             next_id += 1
+        elif run.run_id not in stored and run.facts == facts_of(log):
+            changes.append(_as_logged(log, run.run_id, rows, checksum, new=False))
         else:
             before = stored.get(run.run_id, rows)
             changes.append(_compare(log, run, before, rows, lookup, replace=replace))
@@ -142,6 +138,21 @@ def write_runs(
         file_hash=file_hash,
     )
     return [_result(change) for change in changes]
+
+
+def _as_logged(
+    log: RunLog, run_id: int, rows: VerdictRows, checksum: str, *, new: bool
+) -> RunChange:
+    none = rows.take(slice(0))
+    return RunChange(
+        log=log,
+        run_id=run_id,
+        new=new,
+        rows=rows,
+        checksum=checksum,
+        added=rows if new else none,
+        replaced=none,
+    )
 
 
 def _compare(
@@ -162,7 +173,7 @@ def _compare(
     """
     new_facts = facts_of(log) != run.facts
     if new_facts and not replace:
-        raise InputError(_changed_fact(log, run))
+        raise InputError(changed_fact(log, run))
     position = np.minimum(np.searchsorted(before.keys(), after.keys()), len(before) - 1)
     common = before.keys()[position] == after.keys()
     differs = common & (
@@ -171,15 +182,20 @@ def _compare(
     filled = differs & (before.reason[position] == NOT_RUN)
     changed = np.flatnonzero(differs & ~filled)
     if changed.size and not replace:
-        raise InputError(_changed_verdict(log, before, after, position, int(changed[0]), lookup))
+        row = int(changed[0])
+        question = lookup.key(int(after.question_id[row]))
+        old, new = verdict_text(before, int(position[row])), verdict_text(after, row)
+        raise InputError(changed_verdict(log.run_key, question, int(after.trial[row]), old, new))
     added = after.take(~common | differs)
     lost = np.zeros(len(before), dtype=np.bool_)
     lost[position[differs]] = True
+    rows = before.take(~lost).merged(added)
     return RunChange(
         log=log,
         run_id=run.run_id,
         new=False,
-        rows=before.take(~lost).merged(added),
+        rows=rows,
+        checksum=rows.checksum(),
         added=added,
         replaced=before.take(lost),
         n_changed=int(changed.size),
@@ -200,39 +216,3 @@ def _result(change: RunChange) -> RunWritten:
         n_new_verdicts=len(change.added) - change.n_changed,
         n_replaced_verdicts=change.n_changed,
     )
-
-
-def _changed_fact(log: RunLog, run: StoredRun) -> str:
-    pairs = zip(FACTS, run.facts, facts_of(log), strict=True)
-    name, old, new = next((name, old, new) for name, old, new in pairs if old != new)
-    return (
-        f"run {log.run_key} is stored with {name} {_spell(old)}, the log says {_spell(new)}; "
-        "give the run another id, or import with --replace to take the log's"
-    )
-
-
-def _changed_verdict(
-    log: RunLog,
-    before: VerdictRows,
-    after: VerdictRows,
-    position: NDArray[np.intp],
-    row: int,
-    lookup: QuestionLookup,
-) -> str:
-    old = _verdict(before, int(position[row]))
-    return (
-        f"run {log.run_key}, question {lookup.key(int(after.question_id[row]))!r}, "
-        f"trial {after.trial[row]}: the stored verdict is {old}, the log says "
-        f"{_verdict(after, row)}; import with --replace to take the log's (the old one is kept)"
-    )
-
-
-def _verdict(rows: VerdictRows, row: int) -> str:
-    word = VERDICT_WORDS[int(rows.outcome[row])]
-    return f"{word} ({rows.reason[row]})" if rows.reason[row] else word
-
-
-def _spell(fact: str | datetime | None) -> str:
-    if isinstance(fact, datetime):
-        return fact.isoformat()
-    return "none" if fact is None else repr(fact)

@@ -1,6 +1,6 @@
 """`recurring-eval check`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,11 +12,23 @@ from jobs.commands.options import (
     QuietOption,
 )
 
+if TYPE_CHECKING:
+    from jobs.check_summary import CheckSummary
+
+SHOWN = 5
+
+
+def _name(row: "CheckSummary") -> str:
+    family = "" if row.agent_family == "main" else f" ({row.agent_family})"
+    return f"{row.benchmark}{family}"
+
 
 def run(
     references: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="Full runs [default: all since a calibration]."),
+        typer.Argument(
+            metavar="[RUN...]", help="Full runs [default: all after the first calibration]."
+        ),
     ] = None,
     since: Annotated[
         str | None, typer.Option(metavar="DATE", help="Only runs from this date (UTC) on.")
@@ -27,7 +39,11 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare full runs with what every active subset would have said."""
+    """Compare full runs with what the subsets would have said.
+
+    Each run is judged by the newest calibration and subsets that knew nothing
+    of it yet, from its own verdicts.
+    """
     from jobs.app import start_app
     from jobs.check_full_run import check_full_runs
     from jobs.commands.dates import start_of
@@ -40,10 +56,13 @@ def run(
         benchmark=benchmark,
         family=family,
     )
-    for key, reason in report.skipped.items():
-        app.console.note(f"{key} skipped: {reason}")
+    reasons = list(report.skipped.values())
+    for reason in reasons[:SHOWN]:
+        app.console.note(f"skipped: {reason}")
+    if len(reasons) > SHOWN:
+        app.console.note(f"skipped: {len(reasons) - SHOWN} more runs; --json lists them")
     lines = [
-        f"{row.benchmark} k={row.k} {row.method}: {row.n} full runs, mean error "
+        f"{_name(row)} k={row.k} {row.method}: {row.n} full run{'s' * (row.n > 1)}, mean error "
         f"{row.mae_pp:.2f} pp, worst {row.max_error_pp:.2f} pp, bias {row.bias_pp:+.2f} pp, "
         f"interval held {100 * row.coverage:.0f} %"
         for row in report.summary

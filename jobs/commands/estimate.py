@@ -16,15 +16,18 @@ def run(
         ),
     ],
     subset: Annotated[
-        str | None, typer.Option(metavar="ID", help="The subset it was asked [default: its own].")
+        str | None,
+        typer.Option(metavar="ID", help="The subset it was asked [default: as it says]."),
     ] = None,
-    method: Annotated[str, typer.Option(metavar="M", help="How to estimate.")] = "auto",
+    method: Annotated[
+        str, typer.Option(metavar="M", help="auto, or a method such as stratified+weighted.")
+    ] = "auto",
     benchmark: BenchmarkOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Estimate the full pass rate of a partial run, with an interval.
+    """Estimate the full pass rate from a partial run.
 
     A file is only looked at; import it to keep its run.
     """
@@ -32,13 +35,20 @@ def run(
 
     from jobs.app import start_app
     from jobs.describe_estimate import describe, document
-    from jobs.submit_results import estimate_file, estimate_run
+    from jobs.estimate_file import estimate_file
+    from jobs.harnesses.registry import AUTO, is_expected
+    from jobs.submit_results import estimate_run
+    from recurring_eval.errors import InputError
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     path = Path(reference)
     if path.is_file():
         result = estimate_file(app, path, subset_id=subset, method=method, benchmark=benchmark)
         app.console.note("the file was only looked at; import it to keep its run")
+    elif path.is_dir():
+        raise InputError(f"{path} is a folder; name one log file, or import it")
+    elif is_expected(AUTO, path):
+        raise InputError(f"{path}: no such file")
     else:
         result = estimate_run(app, reference, subset_id=subset, method=method, benchmark=benchmark)
     app.console.result(document(result), describe(result))

@@ -52,7 +52,11 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Import runs from CSV, JSON lines or Parquet with a row per run and question."""
+    """Import runs from CSV, JSON lines or Parquet tables.
+
+    A table has a row per run, question and trial. A file that is wrong is
+    refused whole; importing a file again changes nothing.
+    """
     from jobs.app import start_app
     from jobs.console import EXIT_ERROR
     from jobs.harnesses.harness import ReadOptions

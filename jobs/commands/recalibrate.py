@@ -21,13 +21,14 @@ def run(
         typer.Option(metavar="DATE", help="The night of this date (UTC) [default: today]."),
     ] = None,
     window: Annotated[
-        str | None, typer.Option(metavar="28d|all", help="Calibration window, as configured.")
+        str | None,
+        typer.Option(metavar="28d|all", help="Calibration window [default: as configured]."),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Refit a night that is done already.")
     ] = False,
     new_subsets: Annotated[
-        bool, typer.Option("--new-subsets", help="Draw and publish fresh subsets.")
+        bool, typer.Option("--new-subsets", help="Choose and publish the subsets anew.")
     ] = False,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the HTML report as well.")
@@ -36,7 +37,10 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run the nightly job once: cache window, models, subsets and report."""
+    """Run the nightly job once: models, subsets, cache, report.
+
+    A night that is done already is left alone, so it is safe to run again.
+    """
     from jobs.app import start_app
     from jobs.commands.dates import read_date
     from jobs.console import EXIT_ERROR
@@ -56,8 +60,15 @@ def run(
     pages = publish_nightly_reports(app, results) if report else []
     lines = []
     for result in results:
-        name = f"{result.benchmark} ({result.agent_family}) {result.date}: {result.status}"
-        lines.append(f"{name}; {result.message}" if result.message else name)
+        name = f"{result.benchmark} ({result.agent_family}) {result.date}"
+        if result.status == "failed":
+            app.console.error(f"{name}: {result.message}")
+            continue
+        status = result.status
+        if status == "kept":
+            former = result.calibration_id
+            status = "not calibrated" if former is None else f"calibration {former} kept"
+        lines.append(f"{name}: {status}; {result.message}")
     lines += [f"report: {page}" for page in pages]
     app.console.result({"results": results, "reports": pages}, lines)
     if any(result.status == "failed" for result in results):

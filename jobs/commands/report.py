@@ -21,7 +21,7 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the HTML report of the last night again, and the index over all reports."""
+    """Write the last night's HTML report and the index again."""
     from jobs.app import start_app
     from jobs.publish_report import index_path, publish_latest_reports
 

@@ -16,7 +16,7 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show what is stored, how old the models are, and how the last jobs went."""
+    """Show what is stored, how old the models are, the last jobs."""
     from jobs.app import start_app
     from jobs.show_status import describe_status, show_status
 

@@ -23,7 +23,12 @@ class SubsetFormat(StrEnum):
 
 def run(
     k: Annotated[int, typer.Option("--k", help="Number of questions to run.")],
-    method: Annotated[str, typer.Option(metavar="M", help="How they are chosen.")] = "stratified",
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="M", help="stratified, or with an estimator: stratified+gpirt, +pirt."
+        ),
+    ] = "stratified",
     output: Annotated[
         SubsetFormat, typer.Option("--format", help="One id a line, or a JSON document.")
     ] = SubsetFormat.IDS,

@@ -1,9 +1,11 @@
 """What a reader of an evaluation tool's logs is."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
 
 
@@ -24,6 +26,10 @@ class ReadOptions:
     agent: str | None = None
     threshold: float | None = None
     timezone: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise InputError(f"the threshold {self.threshold} is not a finite number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

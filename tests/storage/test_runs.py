@@ -183,6 +183,9 @@ def test_replacing_keeps_the_old_verdicts_as_numbered_revisions(history: History
     run = find_run(history, "r1")
     assert (run.n_verdicts, run.n_valid, run.n_missing, run.pass_rate) == (4, 4, 0, 0.5)
     assert stored_verdicts(history, "r2") == {("q01", 1): 1}
+    write(history, log("r3", {"q01": 1, "q02": 0, "q03": 0, "q04": 1}))
+    checksums = history.rows("SELECT checksum FROM run WHERE run_key IN ('r1', 'r3')")
+    assert len(set(checksums)) == 1
 
 
 @pytest.mark.parametrize(

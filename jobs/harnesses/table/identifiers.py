@@ -88,20 +88,27 @@ def _explain(table: RawTable, row: int, column: Column, meaning: str, value: obj
 
 
 def read_trials(
-    table: RawTable, column: Column | None, run: NDArray[np.int32]
+    table: RawTable, column: Column | None, cell: NDArray[np.int64]
 ) -> tuple[NDArray[np.int16], list[str]]:
     """Give each row the number of its trial, from 1.
 
     A count is kept (from 0, it is moved up by one); seeds and other labels are
-    numbered inside each run in the order of their values.
+    numbered in the order of their values for each question of a run.
+
+    Parameters
+    ----------
+    table : RawTable
+    column : Column or None
+    cell : ndarray of int64, shape (n_rows,)
+        Same number for rows of the same run and question.
 
     Raises
     ------
     InputError
-        Naming the line without a trial.
+        Naming the line without a trial, or if there are too many.
     """
     if column is None or not any(_is_filled(value) for value in column.scalars()):
-        return np.ones(len(run), dtype=np.int16), []
+        return np.ones(len(cell), dtype=np.int16), []
     values = column.scalars()
     filled = np.array([_is_filled(value) for value in values] + [False])
     empty = np.flatnonzero(~filled[column.codes])
@@ -121,7 +128,7 @@ def read_trials(
         notes = [f"`{column.name}` counts from 0; stored from 1"] if first else []
         return lookup[column.codes], notes
     ranks = _ranks(values, numbers)[column.codes]
-    trial = _rank_within(run, ranks, len(values))
+    trial = _rank_within(cell, ranks, len(values))
     return trial, [
         f"trials are numbered in the order of `{column.name}`"
     ] if trial.max() > 1 else []
@@ -154,10 +161,11 @@ def _ranks(values: list[object], numbers: list[int | None]) -> NDArray[np.int64]
 
 
 def _rank_within(
-    run: NDArray[np.int32], ranks: NDArray[np.int64], n_values: int
+    cell: NDArray[np.int64], ranks: NDArray[np.int64], n_values: int
 ) -> NDArray[np.int16]:
-    pairs, inverse = np.unique(run.astype(np.int64) * n_values + ranks, return_inverse=True)
-    runs = pairs // n_values
-    first_of_run = np.searchsorted(runs, runs, side="left")
-    trial = np.asarray(np.arange(len(pairs)) - first_of_run + 1, dtype=np.int16)
-    return trial[inverse]
+    pairs, inverse = np.unique(cell * n_values + ranks, return_inverse=True)
+    cells = pairs // n_values
+    trial = np.arange(len(pairs)) - np.searchsorted(cells, cells, side="left") + 1
+    if trial.max() > _MOST_TRIALS:
+        raise InputError(f"a question has more than {_MOST_TRIALS} trials in one run")
+    return np.asarray(trial, dtype=np.int16)[inverse]

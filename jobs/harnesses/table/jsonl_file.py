@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from jobs.harnesses.table.column import Column, RawTable
 from jobs.harnesses.table.names import wanted_headers
@@ -28,11 +29,14 @@ def read_jsonl(path: Path) -> RawTable:
     line_numbers: list[int] = []
     for numbers, rows in _chunks(path):
         done = len(line_numbers)
+        keys: Any = None
         for row in rows:
-            headers.update(dict.fromkeys(row))
+            if row.keys() != keys:  # hardly ever: rows of one file are alike
+                keys = row.keys()
+                headers.update(dict.fromkeys(keys))
         for header in _known(headers):
             column = cells.setdefault(header, [None] * done)
-            column.extend(_scalar(row.get(header)) for row in rows)
+            column.extend([row.get(header) for row in rows])
         line_numbers.extend(numbers)
     if not line_numbers:
         raise InputError("has no rows")
@@ -40,7 +44,7 @@ def read_jsonl(path: Path) -> RawTable:
     ordered = list(headers)
     try:
         columns = {
-            name: Column.from_objects(ordered[position], cells[ordered[position]])
+            name: _column(ordered[position], cells[ordered[position]])
             for name, position in names.items()
         }
     except TypeError:
@@ -91,7 +95,19 @@ def _parse(line: bytes, number: int) -> dict[str, Any]:
     return row
 
 
-def _scalar(value: object) -> object:
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return LIST_SEPARATOR.join(value)
-    return value
+def _column(name: str, cells: list[object]) -> Column:
+    kinds = set(map(type, cells)) - {type(None)}
+    if list in kinds:
+        cells = [_joined(cell) if isinstance(cell, list) else cell for cell in cells]
+    elif len(kinds) == 1 and kinds < {str, bool, int, float}:
+        try:
+            return Column.from_arrow(name, pa.chunked_array([pa.array(cells)]))
+        except (UnicodeEncodeError, OverflowError):
+            pass  # text that is no UTF-8, or a number too large, is refused where it matters
+    return Column.from_objects(name, cells)
+
+
+def _joined(cell: list[object]) -> object:
+    if all(isinstance(item, str) for item in cell):
+        return LIST_SEPARATOR.join(map(str, cell))
+    return cell

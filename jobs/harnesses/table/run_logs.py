@@ -106,7 +106,9 @@ def _read_rows(
     run: NDArray[np.int32],
     options: ReadOptions,
 ) -> tuple[_Rows, list[str]]:
-    trial, notes = read_trials(table, columns.get("trial"), run)
+    questions = read_keys(table, columns["question"], "question")
+    cell = run.astype(np.int64) * len(questions.names) + questions.codes
+    trial, notes = read_trials(table, columns.get("trial"), cell)
     verdicts = read_verdicts(
         table,
         columns["verdict"],
@@ -120,7 +122,7 @@ def _read_rows(
         finished = read_times(table, columns["finished"], options.timezone).microseconds
     rows = _Rows(
         run=run,
-        questions=read_keys(table, columns["question"], "question"),
+        questions=questions,
         trial=trial,
         verdicts=verdicts,
         started=started.microseconds,

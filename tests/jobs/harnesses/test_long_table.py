@@ -142,6 +142,14 @@ def test_trials(tmp_path):
         trials("trial", ["1", "", "3"])
 
 
+def test_a_seed_per_question_is_no_trial_number(tmp_path):
+    rows = [f"r,q{i},1,{DAY},{seed}" for i, seed in enumerate([70_001, 5, 8])] + [f"r,q1,0,{DAY},9"]
+    text = "\n".join(["run_id,question_id,passed,started_at,seed", *rows]) + "\n"
+    assert verdicts(read_text(tmp_path, text).runs[0]) == [
+        *[("q0", 1, "pass"), ("q1", 1, "pass"), ("q1", 2, "fail"), ("q2", 1, "pass")]
+    ]
+
+
 DUPLICATES = "run_id,question_id,trial,passed,started_at\n"
 
 

@@ -74,6 +74,11 @@ def test_a_threshold_judges_every_number(tmp_path):
     assert list(read.values()) == ["pass", "fail", "pass"]
 
 
+def test_a_threshold_is_finite(tmp_path):
+    with pytest.raises(InputError, match="threshold nan"):
+        read_text(tmp_path, table(["1"]), threshold=float("nan"))
+
+
 @pytest.mark.parametrize(
     ("columns", "chosen"),
     [

@@ -1,0 +1,90 @@
+"""Estimate a run from its log file, without storing anything."""
+
+from pathlib import Path
+
+from jobs.app import App
+from jobs.harnesses.harness import ReadOptions
+from jobs.import_sources import read_sources
+from jobs.import_targets import Addressing
+from jobs.in_force import AUTO, calibration_for_partial, calibration_in_force
+from jobs.nightly_history import failing_reasons
+from jobs.submit_results import RunEstimate, estimate_verdicts, find_asked
+from jobs.targets import one_benchmark
+from jobs.verdict_counts import verdicts_of
+from recurring_eval.errors import InputError
+from recurring_eval.records import RunLog
+
+
+def estimate_file(
+    app: App,
+    path: Path,
+    *,
+    subset_id: str | None = None,
+    method: str = AUTO,
+    benchmark: str | None = None,
+    options: ReadOptions | None = None,
+) -> RunEstimate:
+    """Estimate the one run of a log file without storing anything.
+
+    Parameters
+    ----------
+    app : App
+    path : Path
+    subset_id : str, optional
+        What the run was asked for; by default what the log says.
+    method : str
+    benchmark : str, optional
+        By default the log's, or the only one there is.
+    options : ReadOptions, optional
+
+    Raises
+    ------
+    InputError
+        If the file is refused, holds several runs, or questions nobody knows.
+    """
+    (source,) = read_sources([path], harness="auto", options=options or ReadOptions())
+    if source.refusal is not None:
+        raise InputError(f"{path}: {source.refusal}")
+    if len(source.logs) != 1:
+        keys = ", ".join(log.run_key for log in source.logs[:5])
+        raise InputError(
+            f"{path}: holds {len(source.logs)} runs ({keys}); import it and estimate one by its id"
+        )
+    with app.open_history(read_only=True) as history:
+        name = one_benchmark(history, benchmark or source.logs[0].benchmark)
+        log = _as_imported(app, source.logs[0], name, subset_id)
+        subset = find_asked(history, log.subset_id, log.run_key, name)
+        target = (name, log.agent_family)
+        if subset is None:
+            calibration = calibration_in_force(history, *target, log.started_at)
+        else:
+            calibration = calibration_for_partial(history, *target, log.started_at, subset)
+        unknown = sorted(set(log.question_ids) - set(calibration.model.question_ids))
+        if unknown:
+            shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+            raise InputError(
+                f"{path}: {len(unknown)} of its questions are not in the calibrated bank of "
+                f"{name!r}: {shown}; import it with --extend-bank, then recalibrate"
+            )
+        reasons = failing_reasons(app.settings.for_benchmark(name))
+        return estimate_verdicts(
+            app,
+            calibration,
+            verdicts_of(log, calibration.model.question_ids, failing=reasons),
+            run_key=log.run_key,
+            subset=subset,
+            method=method,
+        )
+
+
+def _as_imported(app: App, log: RunLog, benchmark: str, subset_id: str | None) -> RunLog:
+    """Complete a log as an import would: family by the rules, subset by flag or tag."""
+    addressing = Addressing(
+        known=(benchmark,),
+        settings=app.settings,
+        benchmark=benchmark,
+        purpose=None,
+        subset_id=subset_id,
+        create=False,
+    )
+    return addressing.address([log])[0]

@@ -1,0 +1,109 @@
+"""`recurring-eval demo`: the whole loop, told truly."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recurring_eval.simulate import SimulationOptions
+from storage.history import History
+from storage.runs import find_run
+from storage.subsets import find_subset
+from tests.jobs.command_line import invoke, one_error_line
+from tests.jobs.histories import start, tables
+
+KEYS = {"report", "history", "runs", "estimate", "full_pass_rate", "error_pp", "seconds"}
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A demo on a smaller history, its pages unrendered."""
+    monkeypatch.setattr(
+        "jobs.demo.SimulationOptions",
+        lambda: SimulationOptions(n_questions=210, runs_per_day=2, experiment_share=0.3),
+    )
+    monkeypatch.setattr("jobs.publish_report.render_nightly", lambda page: "<html></html>")
+
+
+def test_the_document_agrees_with_the_history_it_leaves(folder, quick):
+    outcome = invoke("demo", "--dir", "d", "--json")
+    assert outcome.code == 0, outcome
+    document = outcome.document
+    assert set(document) == KEYS
+    with History.open(document["history"], read_only=True) as history:
+        ((n_runs,),) = history.rows("SELECT count(*) FROM run")
+        partial = history.rows("SELECT run_key FROM run WHERE kind = 'partial'")
+        run = find_run(history, partial[0][0])
+        subset = find_subset(history, run.subset_id or "").subset
+        statuses = history.rows("SELECT DISTINCT job, status FROM job_run")
+    assert document["runs"] == n_runs
+    assert len(partial) == 1
+    assert subset.k == 200
+    assert statuses == [("recalibrate", "done")]
+    full = pd.read_parquet(folder / "d" / "release" / "candidate-full.parquet")
+    verdicts = full.set_index("question_id")["passed"].dropna().astype(float)
+    assert document["full_pass_rate"] == pytest.approx(verdicts.mean())
+    error = 100 * (document["estimate"] - document["full_pass_rate"])
+    assert document["error_pp"] == pytest.approx(error, abs=2.0)
+    asked = verdicts[verdicts.index.isin(subset.question_ids)]
+    weights = pd.Series(subset.weights, index=list(subset.question_ids))[asked.index]
+    assert document["estimate"] == pytest.approx(np.average(asked, weights=weights), abs=0.05)
+    assert abs(document["error_pp"]) < 6
+    reports = list((folder / "d" / "recurring-eval-reports").glob("*.html"))
+    assert len(reports) >= 5  # three nights, the one after the release, and the index
+    assert document["report"] == str(folder / "d" / "recurring-eval-reports" / "index.html")
+
+
+def test_the_story_is_short_and_the_same_for_a_seed(folder, quick):
+    stories = [invoke("demo", "--dir", name, "--seed", "5", "--quiet").out for name in ("a", "b")]
+    lines = [
+        [re.sub(rf"{folder}/[ab]\b|cd [ab]\b", "", line) for line in story.splitlines()]
+        for story in stories
+    ]
+    assert lines[0] == lines[1]
+    assert 8 <= len(lines[0]) <= 14
+    assert "full pass rate" in stories[0]
+
+
+def test_it_leaves_a_history_named_in_the_environment_alone(folder, quick, monkeypatch):
+    team = start(folder / "team")
+    before = tables(team)
+    monkeypatch.setenv("RECURRING_EVAL_HISTORY", str(team / "history.duckdb"))
+    monkeypatch.setenv("RECURRING_EVAL_REPORTS", str(team / "reports"))
+    assert invoke("demo", "--dir", "d", "--quiet").code == 0
+    assert tables(team) == before
+    assert not (team / "reports").exists()
+
+
+def test_it_never_writes_into_something_that_is_there(folder, quick):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "notes.txt").write_text("keep me")
+    error = one_error_line(invoke("demo", "--dir", "mine"))
+    assert "mine is not an empty folder; choose another with --dir" in error
+    assert [path.name for path in (folder / "mine").iterdir()] == ["notes.txt"]
+    (folder / "recurring-eval-demo").mkdir()
+    assert invoke("demo", "--quiet").code == 0
+    assert (folder / "recurring-eval-demo-2" / "history.duckdb").is_file()
+    error = one_error_line(invoke("demo", "--dir", "e", "--seed", "-1"))
+    assert "`seed` is -1" in error
+    assert not (folder / "e").exists()
+
+
+@pytest.mark.benchmark
+def test_the_real_demo_takes_less_than_a_minute(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", "from jobs.cli import main; main()", "demo", "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    document = json.loads(done.stdout)
+    print(f"demo: {document['seconds']:.1f} s")
+    assert document["seconds"] < 60
+    assert abs(document["error_pp"]) < 4
+    assert "<svg" in next((folder / "recurring-eval-demo").glob("*/*main*.html")).read_text()
