@@ -9,11 +9,14 @@ from recurring_eval.hspr.acquisition import choose_group, choose_groups, gains
 from recurring_eval.hspr.config import HsprConfig, LatentPrior
 from recurring_eval.hspr.evaluation import Evaluation, canonical_order, random_order
 from recurring_eval.hspr.group_rates import Outcome
+from recurring_eval.hspr.model import fit_sources
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.hspr.run import run_hspr
 from recurring_eval.hspr.score_posterior import score_posterior
 from tests.recurring_eval.hspr.builders import config_of, model_of_groups
 from tests.reference import naive_hspr as naive
+from tests.response_matrices import read_wide_csv
+from tests.shared_data import shared_path
 
 KAPPAS = [0.25, 1.0, 16.0, math.inf]
 
@@ -265,3 +268,23 @@ def test_fewer_nodes_on_the_path_keep_a_full_final_posterior():
     )
     assert result.mean == pytest.approx(same_path.mean, abs=1e-3)
     assert canonical_order(model).tolist() == list(range(90))
+
+
+@pytest.mark.parametrize("row", [11, 12, 13])
+def test_paths_on_a_public_bank_are_the_naive_ones(row):
+    matrix = read_wide_csv(shared_path("data/swebench_pro.csv"))
+    model = fit_sources(matrix.select_runs(np.arange(11)))
+    config = config_of(4, 1.0, n_nodes=256)
+    order = random_order(model, np.random.default_rng(row))
+    result = run_hspr(
+        model,
+        matrix.passes[row],
+        matrix.trials[row],
+        budget=60,
+        config=config,
+        rng=np.random.default_rng(row),
+    )
+    asked, posterior, n, s = naive.path(naive_of(model, config), matrix.passes[row], 60, order, 256)
+    assert result.asked == tuple(model.question_ids[question] for question in asked)
+    mean, variance = naive.score_moments(naive_of(model, config), posterior, n, s, s.sum())
+    assert (result.mean, result.sd**2) == pytest.approx((mean, variance), rel=1e-5)
