@@ -142,13 +142,8 @@ class HsprConfig:
 
 
 AVERAGE: Final = HsprConfig(
-    latent=(
-        LatentPrior(rank=2, precision=1.0),
-        LatentPrior(rank=4, precision=1.0),
-        LatentPrior(rank=4, precision=2.0),
-        LatentPrior(rank=8, precision=2.0),
-    ),
+    latent=tuple(LatentPrior(rank=rank, precision=4.0) for rank in (1, 2, 4, 8)),
     lambda_=0.25,
 )
-"""``hspr-average``: no selection. Four latent priors weighted by evidence, and the mean
-of the two published strengths of calibration."""
+"""``hspr-average``: no selection. Four ranks weighted by evidence, and the mean of the
+two published strengths of calibration."""
