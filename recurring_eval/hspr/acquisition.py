@@ -21,6 +21,9 @@ SINGLE_PRECISION_ERROR: Final = 1e-4
 
 NEGLIGIBLE_WEIGHT: Final = 1e-30
 
+SMALLEST_VARIANCE: Final = 1e-13
+"""Of an outcome: baseline probabilities are clipped to [1e-12, 1 - 1e-12]."""
+
 
 def gains(posterior: NodePosterior, askable: NDArray[np.bool_]) -> Floats:
     """Gain of asking one question of each group, shape (G,); -inf where not askable.
@@ -87,7 +90,7 @@ def choose_groups(
         # the outcome just chosen.
         load = shared / np.sqrt(own)
         covariance = covariance - np.outer(load, covariance[group]) / np.sqrt(own)
-        variance = np.maximum(variance - load**2, 1e-12)
+        variance = np.maximum(variance - load**2, SMALLEST_VARIANCE)
         loads.append(load)
         gain = _gain(covariance, variance, left > 0)
         chosen.append(int(np.argmax(gain >= gain.max() * (1.0 - TIE))))
@@ -116,7 +119,7 @@ def _covariances(posterior: NodePosterior, targets: Floats) -> tuple[Floats, Flo
     if posterior.config.acquisition == "score":
         covariance[:, 0] += (posterior.spread @ weights) / posterior.n_nodes
         covariance /= posterior.model.n_questions
-    return covariance, rate * (1.0 - rate)
+    return covariance, np.maximum(rate * (1.0 - rate), SMALLEST_VARIANCE)
 
 
 def _gain(covariance: Floats, variance: Floats, askable: NDArray[np.bool_]) -> Floats:
@@ -141,7 +144,7 @@ def _exact_gain(posterior: NodePosterior, group: int) -> float:
     if posterior.config.acquisition == "score":
         spread = mean * (1.0 - mean) + (posterior.unasked[group] - 1.0) * variance
         covariance = covariance + posterior.weights @ spread
-    return float((covariance**2).sum() / (rate * (1.0 - rate)))
+    return float((covariance**2).sum() / max(rate * (1.0 - rate), SMALLEST_VARIANCE))
 
 
 def _group_covariance(posterior: NodePosterior, group: int) -> Floats:

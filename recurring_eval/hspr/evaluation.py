@@ -1,6 +1,6 @@
 """One target's evaluation in progress: which questions are left, and the posterior."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -162,9 +162,3 @@ class Evaluation:
         return np.bincount(
             self.model.group_of_question[unknown], minlength=self.model.n_groups
         ).astype(np.intp)
-
-
-def extend(evaluation: Evaluation, answers: Iterable[Answer]) -> None:
-    """Record several answers in order."""
-    for answer in answers:
-        evaluation.record(answer)
