@@ -44,7 +44,7 @@ class _Section(BaseModel):
 class CacheSettings(_Section):
     """Which questions count as settled by their recent verdicts."""
 
-    days: int = Field(default=7, ge=1)
+    days: int = Field(default=7, ge=1, le=3650)
     epsilon: float = Field(default=0.05, ge=0, lt=0.5)
     min_trials: int = Field(default=5, ge=1)
     use: Literal["majority", "rate"] = "majority"

@@ -36,8 +36,9 @@ class Console:
         if self.as_json:
             _write(sys.stdout, to_json(document))
             return
-        lines = [text] if isinstance(text, str) else text
-        _write(sys.stdout, "\n".join(lines))
+        lines = [text] if isinstance(text, str) else list(text)
+        if lines:
+            _write(sys.stdout, "\n".join(lines))
 
     def progress(self, text: str) -> None:
         """Tell on stderr what is going on."""

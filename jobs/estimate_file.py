@@ -5,7 +5,7 @@ from pathlib import Path
 from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
 from jobs.import_sources import read_sources
-from jobs.import_targets import Addressing
+from jobs.import_targets import Addressing, asked_subset
 from jobs.in_force import AUTO, calibration_for_partial, calibration_in_force
 from jobs.nightly_history import failing_reasons
 from jobs.submit_results import RunEstimate, estimate_verdicts, find_asked
@@ -13,6 +13,7 @@ from jobs.targets import one_benchmark
 from jobs.verdict_counts import verdicts_of
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
+from storage.subsets import subset_benchmarks
 
 
 def estimate_file(
@@ -51,8 +52,10 @@ def estimate_file(
             f"{path}: holds {len(source.logs)} runs ({keys}); import it and estimate one by its id"
         )
     with app.open_history(read_only=True) as history:
-        name = one_benchmark(history, benchmark or source.logs[0].benchmark)
-        log = _as_imported(app, source.logs[0], name, subset_id)
+        log = source.logs[0]
+        implied = subset_benchmarks(history).get(asked_subset(log, subset_id) or "")
+        name = one_benchmark(history, benchmark or log.benchmark or implied)
+        log = _as_imported(app, log, name, subset_id)
         subset = find_asked(history, log.subset_id, log.run_key, name)
         target = (name, log.agent_family)
         if subset is None:

@@ -18,7 +18,7 @@ from recurring_eval.records import FULL_RUN_MIN_VALID, MISSING, Bank, RunKind, R
 from storage.benchmarks import benchmark_names
 from storage.history import History
 from storage.runs import RunWritten, list_runs, write_runs
-from storage.subsets import find_subset
+from storage.subsets import find_subset, subset_benchmarks
 
 _STATUSES: Final = ("imported", "replaced", "extended", "already there")
 _SAME_RUN: Final = timedelta(hours=12)
@@ -79,6 +79,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     """
     with app.open_history(read_only=True) as history:
         known = tuple(benchmark_names(history))
+        handed_out = subset_benchmarks(history)
     addressing = Addressing(
         known=known,
         settings=app.settings,
@@ -86,6 +87,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         purpose=options.purpose,
         subset_id=options.subset_id,
         create=options.create,
+        subset_benchmarks=handed_out,
     )
     found = read_sources(paths, harness=options.harness, options=options.read)
     sources = [_addressed(source, addressing) for source in found]

@@ -49,16 +49,17 @@ def read_sources(paths: Sequence[Path], *, harness: str, options: ReadOptions) -
         If there is no such harness.
     """
     harness_for(harness, Path())
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths:
         found = list(_files_in(path)) if path.is_dir() else [path]
         expected = [file for file in found if file == path or is_expected(harness, file)]
         if not expected:
             yield Source(path=path, refusal="has no CSV, JSON lines or Parquet file in it")
         for file in found:
-            if file.resolve() in seen:
+            real = os.path.realpath(file)  # unlike Path.resolve, lets links in a circle pass
+            if real in seen:
                 continue
-            seen.add(file.resolve())
+            seen.add(real)
             if file in expected:
                 yield _read(file, harness, options)
             else:

@@ -1,8 +1,8 @@
 """Where the runs of an import belong: benchmark, bank, purpose, family and selection."""
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -30,6 +30,8 @@ class Addressing:
     benchmark, subset_id : str or None
     purpose : RunPurpose or None
         Given on the command line; these win over the logs.
+    subset_benchmarks : mapping of str to str
+        Benchmark of each subset that was handed out: a run of one needs no other name.
     create : bool
         Whether any new benchmark may be made.
     """
@@ -40,6 +42,7 @@ class Addressing:
     purpose: RunPurpose | None
     subset_id: str | None
     create: bool
+    subset_benchmarks: Mapping[str, str] = field(default_factory=dict)
 
     def address(self, logs: Sequence[RunLog]) -> tuple[RunLog, ...]:
         """Complete the logs of one file.
@@ -58,7 +61,9 @@ class Addressing:
         return tuple(self._address(log) for log in logs)
 
     def _address(self, log: RunLog) -> RunLog:
-        benchmark = self._allowed(self.benchmark or log.benchmark or self._only_one())
+        subset_id = asked_subset(log, self.subset_id)
+        implied = self.subset_benchmarks.get(subset_id or "")
+        benchmark = self._allowed(self.benchmark or log.benchmark or implied or self._only_one())
         purpose, family = self.settings.rule_for(
             benchmark=benchmark, agent=log.agent, tags=log.tags
         )
@@ -72,7 +77,7 @@ class Addressing:
             benchmark=benchmark,
             purpose=self.purpose or purpose or RunPurpose.ROUTINE,
             agent_family=family or _DEFAULT_FAMILY,
-            subset_id=self.subset_id or log.subset_id or _tagged(log.tags, _SUBSET_TAG),
+            subset_id=subset_id,
             session_id=log.session_id or _tagged(log.tags, _SESSION_TAG),
         )
 
@@ -94,6 +99,11 @@ class Addressing:
         raise InputError(
             f"unknown benchmark {name!r}; known are {_listed(self.known)}; {advice} a new one"
         )
+
+
+def asked_subset(log: RunLog, subset_id: str | None) -> str | None:
+    """Subset that a run was asked: the one given, else what its log or tags say."""
+    return subset_id or log.subset_id or _tagged(log.tags, _SUBSET_TAG)
 
 
 def prepare_bank(
@@ -125,10 +135,7 @@ def prepare_bank(
         if not unknown:
             return bank
         if not extend:
-            raise InputError(
-                f"benchmark {benchmark!r} does not know {len(unknown)} of its questions: "
-                f"{_listed(sorted(unknown))}; --extend-bank adds them"
-            )
+            raise InputError(_unknown(benchmark, unknown, is_all=unknown == file_questions))
     hashes = dict.fromkeys(import_questions, "") | hashes
     ids = tuple(sorted(hashes))
     bank = Bank(
@@ -136,6 +143,20 @@ def prepare_bank(
     )
     save_bank(history, bank, now=now)
     return bank
+
+
+def _unknown(benchmark: str, unknown: frozenset[str], *, is_all: bool) -> str:
+    listed = _listed(sorted(unknown))
+    if is_all:
+        return (
+            f"benchmark {benchmark!r} knows none of its {len(unknown)} questions: {listed}; is it "
+            "of another benchmark (--benchmark NAME, a new one with --create)? "
+            "If not, --extend-bank adds them"
+        )
+    return (
+        f"benchmark {benchmark!r} does not know {len(unknown)} of its questions: {listed}; "
+        "--extend-bank adds them"
+    )
 
 
 def questions_by_benchmark(logs: Iterable[RunLog]) -> dict[str, frozenset[str]]:

@@ -216,7 +216,7 @@ def _summary(data: NightlyHistory, choices: list[SubsetChoice], fitted: NightlyM
     window = data.window
     parts = [f"{len(window.runs)} runs, {fitted.model.n_iterations} Newton steps"]
     if window.stretched:
-        parts.append("window stretched back to the minimum of runs")
+        parts.append("window stretched back to hold more runs")
     if window.under_covered:
         n = len(window.under_covered)
         parts.append(f"{n} under-covered {'run' if n == 1 else 'runs'} kept out")

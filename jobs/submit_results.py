@@ -17,7 +17,7 @@ from jobs.nightly_history import failing_reasons
 from jobs.targets import Target
 from jobs.verdict_counts import Verdicts
 from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.records import Run, RunKind, ScoreEstimate
+from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind, ScoreEstimate
 from storage.calibration_records import CalibrationRecord
 from storage.estimates import list_estimates, save_estimate
 from storage.history import History
@@ -200,11 +200,23 @@ def estimate_verdicts(
     subset: SubsetRecord | None,
     method: str,
 ) -> RunEstimate:
-    """Estimate verdicts under a calibration and count what stands behind the estimate."""
+    """Estimate verdicts under a calibration and count what stands behind the estimate.
+
+    Raises
+    ------
+    InputError
+        If no subset was asked and too few of all questions have a valid verdict.
+    """
     settings = app.settings.for_benchmark(calibration.benchmark)
     ids = calibration.model.question_ids
     chosen = set(ids if subset is None else subset.subset.question_ids)
     asked = np.array([question in chosen for question in ids])
+    n_valid = int((verdicts.trials > 0).sum())
+    if subset is None and 0 < n_valid < FULL_RUN_MIN_VALID * len(ids):
+        raise InputError(
+            f"run {run_key!r} has valid verdicts on {n_valid} of {len(ids)} questions, too few for "
+            "a full run; name the subset that was asked with --subset"
+        )
     estimate = estimate_under(
         calibration,
         verdicts,

@@ -1,7 +1,7 @@
 """Intervals around an estimated score: split-conformal on studentised residuals."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -38,6 +38,11 @@ class HalfWidth:
     value: float
     provisional: bool = False
     few_residuals: bool = False
+
+    def at_least(self, model_sd: float, *, level: float) -> "HalfWidth":
+        """Widen to the normal interval of the model, z times its standard deviation."""
+        floor = float(stats.norm.ppf((1.0 + level) / 2.0)) * model_sd
+        return replace(self, value=max(self.value, floor))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,6 +152,15 @@ def subset_history(
     )
 
 
+def subset_benchmarks(history: History) -> dict[str, str]:
+    """Benchmark of every stored subset, by subset id."""
+    return dict(
+        history.rows(
+            "SELECT s.subset_id, b.name FROM subset AS s JOIN benchmark AS b USING (benchmark_id)"
+        )
+    )
+
+
 def find_subset(history: History, subset_id: str) -> SubsetRecord:
     """Subset by its id.
 

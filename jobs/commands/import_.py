@@ -54,8 +54,10 @@ def run(
 ) -> None:
     """Import runs from CSV, JSON lines or Parquet tables.
 
-    A table has a row per run, question and trial. A file that is wrong is
-    refused whole; importing a file again changes nothing.
+    A table has a row per run, question and trial, in columns such as run_id,
+    question_id, verdict (pass, fail, error, timeout, ...) and started_at; trial,
+    agent and benchmark may follow. A file that is wrong is refused whole;
+    importing a file again changes nothing.
     """
     from jobs.app import start_app
     from jobs.console import EXIT_ERROR

@@ -102,6 +102,8 @@ def estimate_score(
     low, high = (float(end[0]) for end in _feasible(evidence))
     pass_rate = low if low == high else min(max(float(method.score(evidence)[0]), low), high)
     variance = evidence.variance()
+    ability = float(evidence.ability[0])
+    extrapolating = not model.ability.min() <= ability <= model.ability.max()
     half = HalfWidth(value=0.0)
     if low < high:
         half = scale.half_width(
@@ -111,6 +113,9 @@ def estimate_score(
             k=n_valid,
             n=int(evidence.population.sum()),
         )
+        if extrapolating:
+            # Replayed runs say little about a run unlike them all.
+            half = half.at_least(float(variance.model_sd[0]), level=level)
     rerun = rerun_half_width(
         half.value,
         float(variance.rerun_variance[0]),
@@ -135,7 +140,7 @@ def estimate_score(
         n_reused=_n_reused(method, evidence),
         theta=theta,
         model_fingerprint=model.fingerprint,
-        flags=_flags(model, theta, n_asked, n_valid, half, extra_flags),
+        flags=_flags(n_asked, n_valid, half, extra_flags, extrapolating=extrapolating),
     )
 
 
@@ -166,16 +171,15 @@ def _n_reused(method: Method, evidence: Evidence) -> int:
 
 
 def _flags(
-    model: RaschModel,
-    theta: AbilityEstimate,
     n_asked: int,
     n_valid: int,
     half: HalfWidth,
     extra_flags: Sequence[Flag],
+    *,
+    extrapolating: bool,
 ) -> tuple[Flag, ...]:
-    ability = float(theta.theta[0])
     found = {
-        Flag.EXTRAPOLATING: not model.ability.min() <= ability <= model.ability.max(),
+        Flag.EXTRAPOLATING: extrapolating,
         Flag.FEW_VALID: 5 * n_valid < 4 * n_asked,
         Flag.PROVISIONAL_INTERVAL: half.provisional,
         Flag.FEW_RESIDUALS: half.few_residuals,

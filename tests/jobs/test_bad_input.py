@@ -152,15 +152,16 @@ def test_a_stored_run_without_valid_verdicts_on_what_was_asked(calibrated):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sed = 1\n", "unknown key `sed`; did you mean `seed`?"),
         ("[defaults]\nlevle = 0.9\n", "unknown key `defaults.levle`; did you mean `level`?"),
         ("[defaults]\nwindow = '4 weeks'\n", "`defaults.window`: window '4 weeks' is not a number"),
         ("seed = \n", "not valid TOML: "),
+        ("sed = 1\n", "unknown key `sed`; did you mean `seed`?"),
     ],
 )
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_a_typo_in_the_configuration(calibrated, text, message):
+    before = tables(calibrated)
+    (calibrated / "recurring-eval.toml").write_text(text)
+    for arguments in (
         ("recalibrate",),
         ("subset", "--k", "20"),
         ("estimate", "last"),
@@ -168,14 +169,10 @@ def test_a_stored_run_without_valid_verdicts_on_what_was_asked(calibrated):
         ("status",),
         ("report",),
         ("import", "runs.parquet"),
-    ],
-)
-def test_a_typo_in_the_configuration(calibrated, text, message, arguments):
-    before = tables(calibrated)
-    (calibrated / "recurring-eval.toml").write_text(text)
-    error = one_error_line(command(calibrated, *arguments, code=1))
-    assert message in error
-    assert "recurring-eval.toml" in error
+    ):
+        error = one_error_line(command(calibrated, *arguments, code=1))
+        assert message in error
+        assert "recurring-eval.toml" in error
     assert tables(calibrated) == before
 
 

@@ -88,6 +88,7 @@ def test_benchmark_inherits_what_it_does_not_say(folder):
     [
         ("histroy = 'a'", ["unknown key `histroy`", "did you mean `history`?"]),
         ("[defaults]\nwindw = '3d'", ["`defaults.windw`", "`window`"]),
+        ("[defaults.cache]\ndays = 999999999", ["`defaults.cache.days`", "3650"]),
         ("[benchmark.x.cache]\nepsilno = 1", ["`benchmark.x.cache.epsilno`", "`epsilon`"]),
         ("[[rules]]\nagnt = 'x'\npurpose = 'routine'", ["`rules.0.agnt`", "`agent`"]),
         ("zzz = 1", ["unknown key `zzz`", "valid keys here are history, reports, seed"]),

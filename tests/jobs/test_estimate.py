@@ -315,6 +315,31 @@ def test_the_night_after_estimates_new_partial_runs(calibrated):
     assert kept.estimate.pass_rate == estimated(calibrated, "partial")["pass_rate"]
 
 
+def test_a_subset_names_the_benchmark(folder):
+    runs = [*logs(n_questions=60), *logs(seed=8, benchmark="second", n_questions=60)]
+    start(folder, runs)
+    command(folder, "recalibrate", "--as-of", str(AS_OF), "--no-report")
+    subset = subset_of(folder, 20, "--benchmark", "second")
+    log = partial_of(runs[-1], subset, subset_id=None)
+    frame = [f"partial,{question},1,{LATER.isoformat()}" for question in log.question_ids]
+    path = folder / "p.csv"
+    path.write_text("\n".join(["run_id,question_id,passed,started_at", *frame]) + "\n")
+    assert "names the benchmark; give it" in command(folder, "import", path, code=1).err
+    seen = estimated(folder, path, "--subset", subset["subset_id"])
+    assert seen["benchmark"] == "second"
+    command(folder, "import", path, "--subset", subset["subset_id"])
+    assert estimated(folder, "partial") == seen
+
+
+def test_a_partial_run_is_not_taken_for_a_full_one(calibrated):
+    subset = subset_of(calibrated)
+    path = imported_file(calibrated, partial_of(logs()[-1], subset, subset_id=None))
+    for reference in ("partial", path):
+        error = one_error_line(command(calibrated, "estimate", reference, code=1))
+        assert "of 120 questions, too few for a full run; name the subset" in error
+    assert estimated(calibrated, "partial", "--subset", subset["subset_id"])["k"] == K
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

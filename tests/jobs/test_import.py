@@ -177,6 +177,23 @@ def test_a_refused_file_leaves_the_others_alone(project):
     assert set(stored(project)["r1"]) == {"a", "b", "c"}
 
 
+def test_links_in_a_circle_spoil_no_folder(project):
+    (project / "logs").mkdir()
+    (project / "logs" / "circle.csv").symlink_to("circle.csv")
+    write_runs_csv(project / "logs" / "t.csv", RUNS)
+    outcome = invoke("import", project / "logs", "--json")
+    assert [file["status"] for file in outcome.document["files"]] == ["refused", "imported"]
+    assert set(stored(project)) == {"r1", "r2"}
+
+
+def test_a_file_of_which_no_question_is_known_may_be_another_benchmarks(project):
+    invoke("import", write_runs_csv(project / "t.csv", RUNS))
+    other = write_runs_csv(project / "o.csv", {"r3": {"x": "1", "y": "0"}})
+    error = one_error_line(invoke("import", other))
+    assert "benchmark 'b' knows none of its 2 questions: 'x', 'y'; is it of another" in error
+    assert "--benchmark NAME, a new one with --create)? If not, --extend-bank adds them" in error
+
+
 def test_unknown_questions_are_listed_and_may_extend_the_bank(project):
     path = write_runs_csv(project / "t.csv", RUNS)
     invoke("import", path)

@@ -44,17 +44,13 @@ def overlap(one: Subset, other: Subset) -> float:
     return len(set(one.question_ids) & set(other.question_ids)) / one.k
 
 
-def test_eight_nights_publish_once(imported):
-    published, redrawn, versions = live_through(imported, range(8, 16), 40)
+def test_six_nights_publish_once_and_say_why(imported):
+    published, redrawn, versions = live_through(imported, range(8, 14), 40)
     assert len(versions) == 1
     assert len({subset.sha256 for subset in published}) == 1
     # It is the job that holds on to it: the data alone would have changed it.
     assert len({subset.sha256 for subset in redrawn}) > 1
     assert min(overlap(published[0], fresh) for fresh in redrawn[1:]) < 1
-
-
-def test_the_ledger_gives_the_cause_of_every_version(imported):
-    live_through(imported, range(8, 12), 20)
     with reading(imported) as history:
         messages = [m for (m,) in history.rows("SELECT message FROM job_run ORDER BY job_run_id")]
     assert "published k=20, 40: no subset of this size was published yet" in messages[0]

@@ -35,6 +35,8 @@ class Column:
         """Code an Arrow column."""
         if pa.types.is_dictionary(array.type):
             array = array.cast(array.type.value_type)
+        if pa.types.is_null(array.type):  # coded, its nulls would count as values
+            array = array.cast(pa.string())
         coded = array.combine_chunks().dictionary_encode()
         if isinstance(coded, pa.ChunkedArray):
             coded = coded.combine_chunks()
@@ -55,6 +57,11 @@ class Column:
             codes[row] = position.setdefault(key, len(position))
         values = tuple(float("nan") if k == (float, "nan") else k[1] for k in position)
         return cls(name=name, codes=codes, values=values)
+
+    @property
+    def is_temporal(self) -> bool:
+        """Whether it holds typed times, which may lie beyond what Python can show."""
+        return not isinstance(self.values, tuple) and pa.types.is_temporal(self.values.type)
 
     def scalars(self) -> list[object]:
         """Distinct values as Python scalars."""

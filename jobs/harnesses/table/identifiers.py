@@ -1,5 +1,6 @@
 """Ids of runs and questions as text, and numbers of trials."""
 
+import re
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -12,6 +13,8 @@ from recurring_eval.errors import InputError
 
 _ALWAYS_RANKED: Final = ("seed", "k")
 _MOST_TRIALS: Final = 30_000
+# Escape codes would act on the terminal that shows the id; tabs and line ends only look odd.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ def read_keys(table: RawTable, column: Column, meaning: str) -> Keys:
 
 def _is_suspicious(value: object) -> bool:
     if isinstance(value, str):
-        return not value.strip() or "\0" in value or not _is_encodable(value)
+        return not value.strip() or bool(_CONTROL.search(value)) or not _is_encodable(value)
     return isinstance(value, bool) or not isinstance(value, int | date)
 
 

@@ -104,8 +104,8 @@ def choose_columns(table: RawTable) -> tuple[Mapping[str, Column], list[str]]:
 
 
 def _has_content(column: Column) -> bool:
-    if len(column.values) > 1:
-        return True
+    if len(column.values) > 1 or column.is_temporal:
+        return len(column.values) > 0
     return any(value is not None and str(value).strip() for value in column.scalars())
 
 

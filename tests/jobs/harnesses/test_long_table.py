@@ -89,6 +89,7 @@ def test_a_number_and_a_text_of_one_spelling_are_refused(tmp_path):
         ('{"run": null, "id": "a", "passed": 1, "ts": "2026-11-16"}', "line 2 has no run"),
         ('{"run": "r", "id": "\\ud800", "passed": 1, "ts": "2026-11-16"}', "unreadable character"),
         ('{"run": "r", "id": "a\\u0000", "passed": 1, "ts": "2026-11-16"}', "unreadable character"),
+        ('{"run": "r", "id": "a\\u001b[2J", "passed": 1, "ts": "2026-11-16"}', "unreadable char"),
         ('{"run": "r", "id": {"a": 1}, "passed": 1, "ts": "2026-11-16"}', "holds an object"),
         ('{"run": "r", "id": "a", "pass', "line 2 is not valid JSON.*cut short"),
         ("[1, 2]", "line 2 is a JSON list, not an object"),
@@ -120,6 +121,21 @@ def test_parquet_ids_and_nullable_booleans(tmp_path, ids, expected):
     passed = pa.array([True, None, False])
     path = write_parquet(tmp_path / "t.parquet", question_id=ids, passed=passed)
     assert by_question(read(path)) == dict(zip(expected, ["pass", "missing", "fail"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"passed": pa.nulls(3)}, "run 'r' has no valid verdict"),
+        ({"question_id": pa.nulls(3)}, "row 1 has no question"),
+        ({"started_at": pa.nulls(3)}, "started_at"),
+        ({"started_at": pa.array([2**62] * 3, pa.timestamp("us"))}, "the year is not between"),
+    ],
+)
+def test_parquet_columns_without_values_or_far_from_today(tmp_path, column, message):
+    path = write_parquet(tmp_path / "t.parquet", **{"passed": [1, 0, 1]} | column)
+    with pytest.raises(InputError, match=message):
+        read(path)
 
 
 def test_parquet_ids_that_became_fractions_are_refused(tmp_path):

@@ -186,3 +186,24 @@ def test_names() -> None:
     for name in ("strata", "cache+weighted", "stratified+gpirt+weighted"):
         with pytest.raises(InputError, match=r"unknown method .*; known are random, "):
             method_named(name)
+
+
+def test_an_extrapolating_run_is_never_surer_than_the_model() -> None:
+    identical = ConformalScale(residuals=np.zeros(30), model_sd=np.full(30, 0.02))
+    narrow = make_model(np.linspace(-2, 2, 20), ability=(2.0, 2.1))
+    estimate = estimate_score(
+        method="stratified",
+        model=narrow,
+        passes=EASY_HALF,
+        trials=ONES,
+        subset=stratified_subset(narrow, "bank", 10),
+        scale=identical,
+    )
+    assert Flag.EXTRAPOLATING in estimate.flags
+    # By hand: u of the ten unseen questions at the fitted ability, prior precision .05.
+    assert estimate.theta is not None
+    p = 1 / (1 + np.exp(-(estimate.theta.theta[0] - narrow.difficulty)))
+    seen = np.array([q in SUBSET.question_ids for q in narrow.question_ids])
+    unseen = (p * (1 - p))[~seen].sum()
+    u = np.sqrt(unseen + unseen**2 / (0.05 + (p * (1 - p))[seen].sum())) / 20
+    assert estimate.high - estimate.pass_rate == pytest.approx(stats.norm.ppf(0.95) * u)
