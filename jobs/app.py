@@ -12,6 +12,8 @@ from jobs.config import Settings
 from jobs.config_file import load_settings
 from jobs.console import Console
 from jobs.randomness import generator
+from storage.backups import list_backups
+from storage.errors import HistoryDamagedError
 from storage.history import History
 
 
@@ -39,8 +41,23 @@ class App:
         Raises
         ------
         HistoryNotFoundError, HistoryLockedError, SchemaError
+        HistoryDamagedError
+            Naming the newest backup, if there is one.
         """
-        return History.open(self.settings.history, read_only=read_only)
+        try:
+            history = History.open(self.settings.history, read_only=read_only)
+        except HistoryDamagedError as error:
+            raise HistoryDamagedError(f"{error} ({self.newest_backup()})") from error
+        for note in history.notes:
+            self.console.note(f"{self.settings.history.name}: {note}")
+        return history
+
+    def newest_backup(self) -> str:
+        """Words for the newest backup."""
+        backups = list_backups(self.settings.backups, self.settings.history)
+        if not backups:
+            return f"there is no backup in {self.settings.backups}"
+        return f"the newest backup is {backups[-1].path}"
 
     def generator(self, *names: str) -> np.random.Generator:
         """Random stream of the configured seed for a purpose."""

@@ -7,13 +7,22 @@ import typer
 from typer.core import TyperGroup
 
 from jobs.commands import (
+    backup,
     check,
+    compact,
     demo,
+    doctor,
     estimate,
+    export,
     import_,
     init,
+    migrate,
     recalibrate,
     report,
+    restore,
+    retain,
+    revisions,
+    schedule,
     status,
     subset,
 )
@@ -30,7 +39,16 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("estimate", estimate.run),
     ("check", check.run),
     ("report", report.run),
+    ("schedule", schedule.run),
     ("status", status.run),
+    ("doctor", doctor.run),
+    ("backup", backup.run),
+    ("restore", restore.run),
+    ("migrate", migrate.run),
+    ("export", export.run),
+    ("compact", compact.run),
+    ("retain", retain.run),
+    ("revisions", revisions.run),
 )
 """Every command with its function, in the order of ``--help``."""
 

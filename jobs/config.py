@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from jobs.config_schedule import NightSettings, ScheduleSettings, WatchSettings
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
 
@@ -66,6 +67,8 @@ class BenchmarkSettings(_Section):
     cache : CacheSettings
     missing : dict
         Reason of a missing verdict -> ``missing`` (the default) or ``fail``.
+    schedule : NightSettings
+        Only what differs from `[schedule]`; read it through `Settings.nights_of`.
     """
 
     subset_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (100, 200, 300, 400)
@@ -74,6 +77,7 @@ class BenchmarkSettings(_Section):
     level: float = Field(default=0.9, gt=0, lt=1)
     cache: CacheSettings = CacheSettings()
     missing: dict[MissingReason, MissingRule] = {}
+    schedule: NightSettings = NightSettings()
 
     @field_validator("subset_sizes")
     @classmethod
@@ -88,6 +92,12 @@ class BenchmarkSettings(_Section):
         except InputError as error:
             raise ValueError(str(error)) from None
         return window
+
+
+class RetentionSettings(_Section):
+    """How long verdicts stay in the history; older ones move to files beside it."""
+
+    verdicts_days: int | None = Field(default=None, ge=1)
 
 
 class RunRule(_Section):
@@ -128,6 +138,11 @@ class Settings(BaseSettings):
         The DuckDB file.
     reports : Path
         Folder of the HTML reports.
+    backups : Path
+        Folder of the backups.
+    keep_backups : int
+        How many of them are kept.
+    retention : RetentionSettings
     seed : int
         Root of every random stream.
     defaults : BenchmarkSettings
@@ -136,6 +151,9 @@ class Settings(BaseSettings):
         Only what differs from `defaults`; read it through `for_benchmark`.
     rules : tuple of RunRule
         First match wins, separately for purpose and family.
+    schedule : ScheduleSettings
+    watch : tuple of WatchSettings
+        Folders whose files the daemon imports.
     """
 
     model_config = SettingsConfigDict(
@@ -148,10 +166,15 @@ class Settings(BaseSettings):
 
     history: Path = Path("history.duckdb")
     reports: Path = Path("recurring-eval-reports")
+    backups: Path = Path("recurring-eval-backups")
+    keep_backups: int = Field(default=14, ge=1)
+    retention: RetentionSettings = RetentionSettings()
     seed: int = Field(default=0, ge=0)
     defaults: BenchmarkSettings = BenchmarkSettings()
     benchmark: dict[str, BenchmarkSettings] = {}
     rules: tuple[RunRule, ...] = ()
+    schedule: ScheduleSettings = ScheduleSettings()
+    watch: tuple[WatchSettings, ...] = ()
 
     def for_benchmark(self, name: str) -> BenchmarkSettings:
         """Return the settings of a benchmark: its own table over `[defaults]`."""
@@ -162,6 +185,16 @@ class Settings(BaseSettings):
         for key, value in own.model_dump(exclude_unset=True).items():
             merged[key] = merged[key] | value if isinstance(value, dict) else value
         return BenchmarkSettings.model_validate(merged)
+
+    def nights_of(self, name: str) -> NightSettings:
+        """Return a benchmark's nights: its own keys over `[defaults]` over `[schedule]`."""
+        layers = [self.schedule, self.defaults.schedule]
+        if name in self.benchmark:
+            layers.append(self.benchmark[name].schedule)
+        merged: dict[str, object] = {}
+        for layer in layers:
+            merged |= layer.model_dump(include=set(NightSettings.model_fields), exclude_unset=True)
+        return NightSettings.model_validate(merged)
 
     def rule_for(
         self, *, benchmark: str, agent: str, tags: tuple[str, ...]

@@ -18,7 +18,7 @@ from pydantic_settings import (
 from jobs.config import CONFIG_NAME, ENVIRONMENT_PREFIX, Settings
 from recurring_eval.errors import InputError
 
-_PATH_KEYS = ("history", "reports")
+_PATH_KEYS = ("history", "reports", "backups")
 
 
 def find_config(start: Path) -> Path | None:
@@ -109,6 +109,13 @@ def _with_paths_from(base: Path, data: dict[str, Any]) -> dict[str, Any]:
         value = anchored.get(key, Settings.model_fields[key].default)
         if isinstance(value, str | Path):
             anchored[key] = base / value
+    if isinstance(watched := anchored.get("watch"), list):
+        anchored["watch"] = [
+            folder | {"path": base / folder["path"]}
+            if isinstance(folder, dict) and isinstance(folder.get("path"), str)
+            else folder
+            for folder in watched
+        ]
     return anchored
 
 

@@ -1,28 +1,29 @@
 """Import runs: each file stored whole, or refused whole with the reason."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
-from jobs.import_report import REFUSED, SKIPPED, FileReport, ImportReport
-from jobs.import_sources import Source, read_sources
+from jobs.import_notes import selection_notes
+from jobs.import_report import KNOWN, REFUSED, SKIPPED, FileReport, ImportReport
+from jobs.import_sources import Source, all_questions, read_sources
 from jobs.import_targets import Addressing, prepare_bank, questions_by_benchmark
+from jobs.part_notes import merged_notes
 from recurring_eval.errors import InputError
-from recurring_eval.records import FULL_RUN_MIN_VALID, MISSING, Bank, RunKind, RunLog, RunPurpose
+from recurring_eval.records import RunLog, RunPurpose
 from storage.benchmarks import benchmark_names
 from storage.history import History
+from storage.imported_files import ImportedFile, remember_file, remembered_files
 from storage.runs import RunWritten, list_runs, write_runs
-from storage.subsets import find_subset, subset_benchmarks
+from storage.subsets import subset_benchmarks
 
 _STATUSES: Final = ("imported", "replaced", "extended", "already there")
 _SAME_RUN: Final = timedelta(hours=12)
-_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,7 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     """
     with app.open_history(read_only=True) as history:
         known = tuple(benchmark_names(history))
+        files = remembered_files(history)
         handed_out = subset_benchmarks(history)
     addressing = Addressing(
         known=known,
@@ -89,41 +91,72 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         create=options.create,
         subset_benchmarks=handed_out,
     )
-    found = read_sources(paths, harness=options.harness, options=options.read)
+    found = read_sources(
+        paths,
+        harness=options.harness,
+        options=options.read,
+        remembered=lambda digest: files.get(_fingerprint(digest, app, options)),
+    )
     sources = [_addressed(source, addressing) for source in found]
-    if all(source.refusal is not None for source in sources):
+    if all(source.refusal or source.known for source in sources):
         return _report([(_not_imported(source), []) for source in sources], options)
-    questions = questions_by_benchmark(log for source in sources for log in source.logs)
+    questions = all_questions(sources)
     with app.open_history() as history:
-        results = [_store(app, history, source, questions, options) for source in sources]
+        results = [
+            _store(app, history, source, addressing, questions, options) for source in sources
+        ]
         history.checkpoint()
     return _report(results, options)
 
 
+def _fingerprint(file_hash: str, app: App, options: ImportOptions) -> str:
+    """Hash of a file's bytes and of all that decides what is read from them."""
+    how = (file_hash, options.read, options.harness, options.benchmark, options.purpose)
+    parts = (*how, options.subset_id, app.settings.rules)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
 def _addressed(source: Source, addressing: Addressing) -> Source:
     try:
-        return replace(source, logs=addressing.address(source.logs))
+        if source.large is not None:
+            questions = addressing.address_questions(source.large.questions)
+            return replace(source, questions=questions)
+        logs = addressing.address(source.logs)
+        return replace(source, logs=logs, questions=questions_by_benchmark(logs))
     except InputError as error:
-        return replace(source, logs=(), refusal=str(error))
+        return replace(source, logs=(), large=None, refusal=str(error))
+
+
+def _parts(
+    source: Source, addressing: Addressing, options: ImportOptions
+) -> Iterator[tuple[tuple[RunLog, ...], tuple[str, ...]]]:
+    """Addressed logs of a file with their notes: all, or some at a time if it is large."""
+    if source.large is None:
+        yield source.logs, source.notes
+        return
+    for part in source.large.read_parts(options.read, harness="table"):
+        yield addressing.address(part.runs), part.notes
 
 
 def _store(
     app: App,
     history: History,
     source: Source,
+    addressing: Addressing,
     questions: dict[str, frozenset[str]],
     options: ImportOptions,
 ) -> tuple[FileReport, list[RunWritten]]:
     """Store one file in a transaction; report why it was refused where it was."""
-    if source.refusal is not None:
+    if source.refusal is not None or source.known is not None:
         return _not_imported(source), []
     now = app.clock.now()
     written: list[RunWritten] = []
-    notes = list(source.notes)
+    notes: list[str] = []
+    n_verdicts = 0
     try:
         with history.transaction():
-            for benchmark, ids in questions_by_benchmark(source.logs).items():
-                bank = prepare_bank(
+            banks = {
+                benchmark: prepare_bank(
                     history,
                     benchmark,
                     file_questions=ids,
@@ -131,16 +164,37 @@ def _store(
                     extend=options.extend_bank,
                     now=now,
                 )
-                logs = [log for log in source.logs if log.benchmark == benchmark]
-                notes += [note for log in logs for note in _selection_notes(history, log, bank)]
-                written += write_runs(
-                    history,
-                    benchmark,
-                    logs if options.replace else _with_stored_starts(history, benchmark, logs),
-                    imported_at=now,
-                    replace=options.replace,
+                for benchmark, ids in source.questions.items()
+            }
+            for part, part_notes in _parts(source, addressing, options):
+                notes += part_notes
+                n_verdicts += sum(len(log.outcome) for log in part)
+                strays = [log.run_key for log in part if log.benchmark not in banks]
+                if strays:
+                    raise InputError(
+                        f"run {strays[0]} names no benchmark; give it with --benchmark"
+                    )
+                for benchmark, bank in banks.items():
+                    logs = [log for log in part if log.benchmark == benchmark]
+                    if not logs:
+                        continue
+                    notes += [note for log in logs for note in selection_notes(history, log, bank)]
+                    written += write_runs(
+                        history,
+                        benchmark,
+                        logs if options.replace else _with_stored_starts(history, benchmark, logs),
+                        imported_at=now,
+                        replace=options.replace,
+                        file_hash=source.file_hash,
+                    )
+            if source.large is not None:
+                file = ImportedFile(
+                    fingerprint=_fingerprint(source.file_hash, app, options),
                     file_hash=source.file_hash,
+                    n_runs=len(written),
+                    n_verdicts=n_verdicts,
                 )
+                remember_file(history, file, now=now)
             if options.dry_run:
                 raise _DryRunOver
     except _DryRunOver:
@@ -151,9 +205,9 @@ def _store(
     report = FileReport(
         path=str(source.path),
         status=next(status for status in _STATUSES if status in statuses),
-        runs=len(source.logs),
-        verdicts=sum(len(log.outcome) for log in source.logs),
-        notes=tuple(notes),
+        runs=len(written),
+        verdicts=n_verdicts,
+        notes=merged_notes(notes),
     )
     return report, written
 
@@ -178,41 +232,11 @@ def _with_stored_starts(history: History, benchmark: str, logs: list[RunLog]) ->
     ]
 
 
-def _selection_notes(history: History, log: RunLog, bank: Bank) -> list[str]:
-    """Compare what came back with what was asked.
-
-    Raises
-    ------
-    InputError
-        If the run's subset is unknown or belongs to another benchmark.
-    """
-    if log.subset_id is None:
-        n_valid = len(np.unique(log.question_index[log.outcome != MISSING]))
-        if log.kind is not RunKind.FULL or n_valid >= FULL_RUN_MIN_VALID * len(bank.question_ids):
-            return []
-        return [
-            f"run {log.run_key!r} has valid verdicts on {n_valid} of {len(bank.question_ids)} "
-            "questions, too few for a full run; if a subset was asked, name it with --subset"
-        ]
-    found = find_subset(history, log.subset_id)
-    if found.benchmark != log.benchmark:
-        raise InputError(
-            f"subset {log.subset_id!r} belongs to benchmark {found.benchmark!r}, "
-            f"but run {log.run_key!r} to {log.benchmark!r}"
-        )
-    asked, answered = set(found.subset.question_ids), set(log.question_ids)
-    notes = []
-    for ids, what in ((answered - asked, "outside"), (asked - answered, "not returned of")):
-        if ids:
-            notes.append(
-                f"run {log.run_key!r}: {len(ids)} questions {what} subset {log.subset_id}: "
-                + ", ".join(sorted(ids)[:_SHOWN])
-                + (", ..." if len(ids) > _SHOWN else "")
-            )
-    return notes
-
-
 def _not_imported(source: Source) -> FileReport:
+    if source.known is not None:
+        known = source.known
+        path = str(source.path)
+        return FileReport(path=path, status=KNOWN, runs=known.n_runs, verdicts=known.n_verdicts)
     status = SKIPPED if source.is_skipped else REFUSED
     return FileReport(path=str(source.path), status=status, reason=source.refusal)
 

@@ -52,18 +52,42 @@ class Addressing:
         InputError
             If a benchmark is unknown, ambiguous or not named at all.
         """
-        named = sorted({log.benchmark for log in logs if log.benchmark is not None})
-        if self.benchmark is not None and len(named) > 1:
+        self._require_one({log.benchmark for log in logs})
+        return tuple(self._address(log) for log in logs)
+
+    def address_questions(
+        self, questions: Mapping[str | None, frozenset[str]]
+    ) -> dict[str, frozenset[str]]:
+        """Gather questions by the benchmark their runs belong to.
+
+        Raises
+        ------
+        InputError
+            As `address`.
+        """
+        self._require_one(questions)
+        addressed: dict[str, frozenset[str]] = {}
+        for named, ids in questions.items():
+            implied = self.subset_benchmarks.get(self.subset_id or "")
+            benchmark = self._benchmark(named or implied)
+            addressed[benchmark] = addressed.get(benchmark, frozenset()) | ids
+        return addressed
+
+    def _require_one(self, named: Iterable[str | None]) -> None:
+        names = sorted({name for name in named if name is not None})
+        if self.benchmark is not None and len(names) > 1:
             raise InputError(
-                f"has several benchmarks, {_listed(named)}; leave out --benchmark, "
+                f"has several benchmarks, {_listed(names)}; leave out --benchmark, "
                 "or split the file"
             )
-        return tuple(self._address(log) for log in logs)
+
+    def _benchmark(self, named: str | None) -> str:
+        return self._allowed(self.benchmark or named or self._only_one())
 
     def _address(self, log: RunLog) -> RunLog:
         subset_id = asked_subset(log, self.subset_id)
         implied = self.subset_benchmarks.get(subset_id or "")
-        benchmark = self._allowed(self.benchmark or log.benchmark or implied or self._only_one())
+        benchmark = self._benchmark(log.benchmark or implied)
         purpose, family = self.settings.rule_for(
             benchmark=benchmark, agent=log.agent, tags=log.tags
         )

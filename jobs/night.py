@@ -30,7 +30,7 @@ class Night:
     ----------
     target : Target
     day : date
-        UTC date the night is keyed by; its own runs count.
+        Date the night is keyed by; runs up to the end of it (UTC) count.
     cache_day : date
         Day the cache is for; only strictly earlier days feed it.
     settings : BenchmarkSettings
@@ -89,7 +89,7 @@ def plan_night(
     )
 
 
-def run_night(app: App, night: Night, attempt: int) -> NightResult:
+def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResult:
     """Refit, choose subsets, rebuild the cache and store it all at once.
 
     Parameters
@@ -98,10 +98,12 @@ def run_night(app: App, night: Night, attempt: int) -> NightResult:
     night : Night
     attempt : int
         Ledger row to finish in the same transaction.
+    owner : str
+        Holder of its lease; when it was lost, nothing is stored.
 
     Raises
     ------
-    NotEnoughDataError, FitError
+    HistoryError, NotEnoughDataError, FitError
         Nothing is stored then.
     """
     seconds: dict[str, float] = {}
@@ -140,7 +142,12 @@ def run_night(app: App, night: Night, attempt: int) -> NightResult:
         with history.transaction():
             calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
             finish_job(
-                history, attempt, status=JobStatus.DONE, message=message, now=app.clock.now()
+                history,
+                attempt,
+                status=JobStatus.DONE,
+                message=message,
+                now=app.clock.now(),
+                owner=owner,
             )
         history.checkpoint()
     return NightResult(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from jobs.app import App
 from jobs.console import to_json
+from jobs.job_ledger import failure_message
 from jobs.nightly_page import nightly_page
 from jobs.recalibrate import Recalibration
 from jobs.targets import Target, choose_targets
@@ -41,6 +42,11 @@ def publish_nightly_reports(app: App, results: Sequence[Recalibration]) -> list[
     return _publish(app, nights)
 
 
+def publish_night(app: App, target: Target, day: date) -> Path:
+    """Write the page of one night, and the index."""
+    return _publish(app, [(target, day)])[0]
+
+
 def publish_latest_reports(
     app: App, *, benchmark: str | None = None, family: str | None = None
 ) -> list[Path]:
@@ -57,22 +63,31 @@ def _publish(app: App, nights: Sequence[tuple[Target, date]]) -> list[Path]:
     if not nights:
         return []
     folder = app.settings.reports
-    written = []
+    written, failures = [], []
     for target, day in nights:
         app.console.progress(f"writing the report of {target} for {day}")
-        with app.open_history(read_only=True) as history:
-            page = nightly_page(app, history, target, day)
-        path = folder / report_file_name(target.benchmark, target.family, day)
-        _write(path, render_nightly(page))
-        _write(path.with_suffix(ENTRY_SUFFIX), to_json(asdict(_entry(page, path.name))))
-        written.append(path)
+        try:
+            written.append(_publish_one(app, target, day))
+        except Exception as error:
+            failures.append(f"the report of {target} for {day}: {failure_message(error)}")
     entries = [_read_entry(path) for path in sorted(folder.glob(f"*{ENTRY_SUFFIX}"))]
     pages = index_pages(
         entries, made_at=app.clock.now(), version=installed_version("recurring-eval")
     )
     for name, index in pages.items():
         _write(folder / name, render_index(index))
+    if failures:
+        raise InputError(f"not written: {'; '.join(failures)}")
     return written
+
+
+def _publish_one(app: App, target: Target, day: date) -> Path:
+    with app.open_history(read_only=True) as history:
+        page = nightly_page(app, history, target, day)
+    path = app.settings.reports / report_file_name(target.benchmark, target.family, day)
+    _write(path, render_nightly(page))
+    _write(path.with_suffix(ENTRY_SUFFIX), to_json(asdict(_entry(page, path.name))))
+    return path
 
 
 def index_path(app: App) -> Path:

@@ -1,19 +1,39 @@
 """The nightly job: cache window, models and subsets of every benchmark and family."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final
+from typing import Final, Protocol
 
 from jobs.app import App
-from jobs.console import debugging
-from jobs.night import plan_night, run_night
+from jobs.job_ledger import (
+    RECALIBRATE,
+    JobKey,
+    end_attempt,
+    failure_message,
+    note_end,
+    plan_of,
+    stop_message,
+    take_attempt,
+)
+from jobs.night import Night, NightResult, plan_night, run_night
+from jobs.process_name import this_process
 from jobs.submit_results import estimate_partial_runs
 from jobs.targets import Target, choose_targets
-from recurring_eval.errors import FitError, InputError, NotEnoughDataError, RecurringEvalError
+from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from storage.calibrations import calibration_on, latest_calibration
-from storage.job_runs import JobStatus, finish_job, job_done, start_job
+from storage.errors import HistoryError
+from storage.job_runs import JobStatus, list_job_runs
 
-JOB: Final = "recalibrate"
+JOB: Final = RECALIBRATE
+
+
+class NightFunction(Protocol):
+    """Does one night and ends its attempt in the transaction that stores the result."""
+
+    def __call__(self, app: App, night: Night, attempt: int, *, owner: str) -> NightResult:
+        """Return what was stored."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +44,10 @@ class Recalibration:
     ----------
     benchmark, agent_family : str
     date : date
-        UTC date the night is keyed by; its own runs count.
+        Date the night is keyed by; runs up to the end of it (UTC) count.
     status : str
         ``calibrated``, ``already done``, ``kept`` (the former calibration stays
-        in force, `message` says why) or ``failed``.
+        in force, `message` says why), ``running`` (elsewhere) or ``failed``.
     calibration_id : int or None
         Calibration in force afterwards.
     n_runs : int
@@ -63,7 +83,7 @@ def recalibrate(
     """Recalibrate every benchmark and family, each on its own.
 
     A night that is done already is left alone. One that cannot be fitted keeps
-    the former calibration and says why; it stops no other.
+    the former calibration and says why. No failure of one stops another.
 
     Parameters
     ----------
@@ -71,7 +91,8 @@ def recalibrate(
     benchmark, family : str, optional
         Only these.
     as_of : date, optional
-        Date of the night, by default today (UTC). Later runs are not looked at.
+        Date of the night, by default today in the zone of the benchmark's
+        slot (UTC unless configured). Later runs are not looked at.
         A night before those that are done already leaves the published subsets
         alone; what it would have published is kept for checks of its time.
     window : str, optional
@@ -87,103 +108,139 @@ def recalibrate(
         If the date is to come, the window cannot be read, or the history has no
         such benchmark or family.
     """
-    today = app.clock.now().date()
-    day = today if as_of is None else as_of
-    if day > today:
-        raise InputError(f"{day} is to come; today is {today} (UTC), choose it or an earlier date")
     with app.open_history(read_only=True) as history:
         targets = choose_targets(history, benchmark=benchmark, family=family)
-    results = []
+    owner, now = this_process(JOB), app.clock.now()
+    nights = []
     for target in targets:
-        app.console.progress(f"recalibrating {target} for {day}")
-        results.append(_one(app, target, day, window, force=force, new_subsets=new_subsets))
+        slot = plan_of(app.settings, target.benchmark).slot
+        today = slot.local_date(now)
+        day = today if as_of is None else as_of
+        if day > today:
+            raise InputError(
+                f"{day} is to come; today is {today} ({slot.zone}), choose it or an earlier date"
+            )
+        nights.append(
+            plan_night(app, target, day, window=window, new_subsets=new_subsets, supersede=force)
+        )
+    done = () if force else (JobStatus.DONE,)
+    results = []
+    for night in nights:
+        app.console.progress(f"recalibrating {night.target} for {night.day}")
+        results.append(recalibrate_night(app, night, owner=owner, done=done))
     return results
 
 
-def _one(
-    app: App, target: Target, day: date, window: str | None, *, force: bool, new_subsets: bool
+def recalibrate_night(
+    app: App,
+    night: Night,
+    *,
+    owner: str,
+    done: Collection[JobStatus],
+    run: NightFunction | None = None,
 ) -> Recalibration:
-    night = plan_night(app, target, day, window=window, new_subsets=new_subsets, supersede=force)
-    if not force and (done := _already_done(app, target, day)) is not None:
-        return done
-    with app.open_history() as history, history.transaction():
-        attempt = start_job(
-            history,
-            job=JOB,
-            benchmark=target.benchmark,
-            family=target.family,
-            date=day,
-            now=app.clock.now(),
-        )
+    """Do one night of one benchmark and family under a lease, and contain its failure.
+
+    Parameters
+    ----------
+    app : App
+    night : Night
+    owner : str
+        Who holds the lease.
+    done : collection of JobStatus
+        Endings after which the night is left alone.
+    run : callable, optional
+        In place of `jobs.night.run_night`.
+    """
+    target = night.target
+    key = JobKey(job=JOB, benchmark=target.benchmark, family=target.family)
+    attempt = None
     try:
-        result = run_night(app, night, attempt)
+        attempt = take_attempt(app, key, night.day, owner=owner, done=done)
+        if attempt is None:
+            return _left_alone(app, night, done)
+        result = (run or run_night)(app, night, attempt, owner=owner)
     except (NotEnoughDataError, FitError) as error:
-        return _without_result(app, target, day, attempt, JobStatus.KEPT, str(error))
-    except RecurringEvalError as error:
-        return _without_result(app, target, day, attempt, JobStatus.FAILED, str(error))
-    except BaseException as error:
-        message = f"{type(error).__name__}: {error}"
-        if debugging() or not isinstance(error, Exception):
-            _close_attempt(app, attempt, JobStatus.FAILED, message)
-            raise
-        return _without_result(app, target, day, attempt, JobStatus.FAILED, message)
-    message = result.message
-    try:
-        estimate_partial_runs(app, target)
+        return _without_result(app, night, key, attempt, owner, JobStatus.KEPT, str(error))
     except Exception as error:
-        # The night itself is stored; neither it nor the next benchmark suffers from this.
-        if debugging():
-            raise
-        message = f"{message}; new partial runs were not estimated: {error}"
-        app.console.note(message)
+        message = failure_message(error)
+        return _without_result(app, night, key, attempt, owner, JobStatus.FAILED, message)
+    except BaseException as error:
+        if attempt is not None:
+            note_end(app, key, attempt, owner=owner, message=stop_message(error))
+        raise
     return Recalibration(
         benchmark=target.benchmark,
         agent_family=target.family,
-        date=day,
+        date=night.day,
         status="calibrated",
         calibration_id=result.calibration_id,
         n_runs=result.n_runs,
-        message=message,
+        message=_with_estimates(app, target, result.message),
         published=result.published,
         seconds=result.seconds,
     )
 
 
-def _already_done(app: App, target: Target, day: date) -> Recalibration | None:
+def _with_estimates(app: App, target: Target, message: str) -> str:
+    # The calibration is stored by now: a failure here is told, and made up for next night.
+    try:
+        estimate_partial_runs(app, target)
+    except Exception as error:
+        message = f"{message}; new partial runs were not estimated: {failure_message(error)}"
+        app.console.note(message)
+    return message
+
+
+def _left_alone(app: App, night: Night, done: Collection[JobStatus]) -> Recalibration:
+    target = night.target
     with app.open_history(read_only=True) as history:
-        if not job_done(
-            history, job=JOB, benchmark=target.benchmark, family=target.family, date=day
-        ):
-            return None
-        current = calibration_on(history, target.benchmark, target.family, day)
+        attempts = [
+            run
+            for run in list_job_runs(history, benchmark=target.benchmark, job=JOB)
+            if run.agent_family == target.family and run.date == night.day
+        ]
+        current = calibration_on(history, target.benchmark, target.family, night.day)
+    settled = any(run.status in done for run in attempts)
+    holders = [run.owner for run in attempts if run.status is JobStatus.RUNNING]
+    who = holders[0] if holders else "another process"
     return Recalibration(
         benchmark=target.benchmark,
         agent_family=target.family,
-        date=day,
-        status="already done",
+        date=night.day,
+        status="already done" if settled else "running",
         calibration_id=None if current is None else current.calibration_id,
         n_runs=0 if current is None else current.n_runs,
-        message="use --force to refit",
+        message="use --force to refit" if settled else f"{who} works on it",
     )
 
 
 def _without_result(
-    app: App, target: Target, day: date, attempt: int, status: JobStatus, message: str
+    app: App,
+    night: Night,
+    key: JobKey,
+    attempt: int | None,
+    owner: str,
+    status: JobStatus,
+    message: str,
 ) -> Recalibration:
-    _close_attempt(app, attempt, status, message)
-    with app.open_history(read_only=True) as history:
-        former = latest_calibration(history, target.benchmark, target.family)
+    target, former = night.target, None
+    try:
+        if attempt is not None:
+            end_attempt(app, key, attempt, owner=owner, status=status, message=message)
+        with app.open_history(read_only=True) as history:
+            former = latest_calibration(history, target.benchmark, target.family)
+    except (HistoryError, OSError) as error:
+        # The lease ends by itself; others take the night up again then.
+        status = JobStatus.FAILED
+        if str(error) != message:
+            message = f"{message}; nor could it be noted in the ledger: {failure_message(error)}"
     return Recalibration(
         benchmark=target.benchmark,
         agent_family=target.family,
-        date=day,
+        date=night.day,
         status=status.value,
         calibration_id=None if former is None else former.calibration_id,
         n_runs=0 if former is None else former.n_runs,
         message=message,
     )
-
-
-def _close_attempt(app: App, attempt: int, status: JobStatus, message: str) -> None:
-    with app.open_history() as history, history.transaction():
-        finish_job(history, attempt, status=status, message=message, now=app.clock.now())

@@ -4,11 +4,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jobs.app import App
+from jobs.job_ledger import RECALIBRATE, JobKey, Ledger, read_ledger
+from jobs.schedule_status import (
+    NightOutlook,
+    SchedulerStatus,
+    describe_outlook,
+    night_outlook,
+    scheduler_status,
+)
 from jobs.targets import Target, choose_targets
 from recurring_eval.records import RunKind
 from storage.calibrations import list_calibrations
 from storage.history import History
-from storage.job_runs import list_job_runs
 from storage.overview import overview
 from storage.runs import list_runs
 from storage.subsets import published_subsets
@@ -33,6 +40,8 @@ class TargetStatus:
         Published subsets.
     last_job : str or None
         Status of the last nightly job, with its message.
+    schedule : NightOutlook
+        What is planned and what is late.
     """
 
     benchmark: str
@@ -50,6 +59,7 @@ class TargetStatus:
     model_age_hours: float | None
     subset_sizes: tuple[int, ...]
     last_job: str | None
+    schedule: NightOutlook
 
 
 def show_status(
@@ -63,23 +73,29 @@ def show_status(
         sizes = {entry.benchmark: entry.n_questions for entry in overview(history)}
         if not any(entry.n_runs for entry in overview(history)) and benchmark is None:
             return []
+        ledger = read_ledger(history)
         return [
-            _status(app, history, target, sizes[target.benchmark])
+            _status(app, history, target, sizes[target.benchmark], ledger)
             for target in choose_targets(history, benchmark=benchmark, family=family)
         ]
 
 
-def _status(app: App, history: History, target: Target, n_questions: int) -> TargetStatus:
+def scheduler_state(app: App) -> SchedulerStatus:
+    """Tell whether a scheduler is at work on this history."""
+    with app.open_history(read_only=True) as history:
+        return scheduler_status(history, app.settings, app.clock.now())
+
+
+def _status(
+    app: App, history: History, target: Target, n_questions: int, ledger: Ledger
+) -> TargetStatus:
     runs = list_runs(history, target.benchmark, family=target.family)
     full = [run for run in runs if run.kind is RunKind.FULL]
     good = [run for run in full if not run.under_covered]
     calibrations = list_calibrations(history, target.benchmark, target.family)
     current = calibrations[-1] if calibrations else None
-    nights = [
-        job
-        for job in list_job_runs(history, benchmark=target.benchmark, job="recalibrate")
-        if job.agent_family == target.family
-    ]
+    key = JobKey(job=RECALIBRATE, benchmark=target.benchmark, family=target.family)
+    nights = ledger.get(key, [])
     return TargetStatus(
         benchmark=target.benchmark,
         agent_family=target.family,
@@ -103,6 +119,13 @@ def _status(app: App, history: History, target: Target, n_questions: int) -> Tar
         last_job=f"{nights[0].date} {nights[0].status.value}: {nights[0].message}"
         if nights
         else None,
+        schedule=night_outlook(
+            app.settings,
+            ledger,
+            target,
+            last_full_run_at=good[-1].started_at if good else None,
+            now=app.clock.now(),
+        ),
     )
 
 
@@ -133,4 +156,5 @@ def describe_status(states: list[TargetStatus]) -> list[str]:
             )
         if state.last_job is not None:
             lines.append(f"  last nightly job {state.last_job}")
+        lines += describe_outlook(state.schedule)
     return lines

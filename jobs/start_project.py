@@ -18,6 +18,10 @@ CONFIG_TEXT: Final = """\
 history = "history.duckdb"
 reports = "recurring-eval-reports"
 
+# Where `recurring-eval backup` puts its copies, and how many of them it keeps.
+backups = "recurring-eval-backups"
+keep_backups = 14
+
 # Root of every random choice: the same seed and history give the same results.
 seed = 0
 
@@ -50,6 +54,49 @@ use = "majority"
 # Reasons: error, timeout, skipped, "not run", invalidated.
 [defaults.missing]
 # timeout = "fail"
+
+# `recurring-eval schedule` recalibrates every benchmark each night at this time of
+# its zone, makes up for nights it missed up to catch_up_days back, tries a failed
+# night again (retry_after, twice that, ... up to longest_retry) until `attempts`
+# failed, writes the report, backs up, and raises an alert after alert_after without
+# a successful night. [benchmark.NAME.schedule] takes the keys of the first part.
+[schedule]
+enabled = true
+at = "02:00"
+zone = "UTC"
+attempts = 5
+retry_after = "10m"
+longest_retry = "6h"
+catch_up_days = 30
+
+# A full run is planned so long after the last one: `status` tells when it is due. The
+# command, if there is one, starts it; it is a list of program and arguments, no shell.
+# full_run_every = "7d"
+# full_run_command = ["./full-run.sh", "{benchmark}", "{family}", "{date}"]
+full_run_timeout = "12h"
+
+# The daemon itself: how often it looks, shows signs of life, and how long one job may
+# take before another process takes it over; and how long it may take to stop.
+check_every = "1m"
+heartbeat_every = "5m"
+lease = "30m"
+stop_within = "20s"
+report = true
+backup = true
+alert_after = "36h"
+
+# Folders whose new and changed files are imported once they rest for `settle`.
+# [[watch]]
+# path = "logs"
+# benchmark = "my-benchmark"
+# harness = "auto"
+# purpose = "routine"
+# settle = "10s"
+
+# `recurring-eval retain` moves verdicts of runs older than this many days to Parquet
+# files beside the history, from where they are still read. By default all stay.
+[retention]
+# verdicts_days = 365
 
 # One benchmark's own settings. Naming a benchmark here also lets `import` create it.
 # [benchmark.my-benchmark]

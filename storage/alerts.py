@@ -109,3 +109,11 @@ def list_alerts(
         )
         for row in rows
     ]
+
+
+def resolve_alert(history: History, alert_id: int, *, now: datetime) -> None:
+    """Close an alert; one that is resolved already stays as it is."""
+    history.execute(
+        "UPDATE alert SET state = ?, resolved_at = ? WHERE alert_id = ? AND state <> ?",
+        [AlertState.RESOLVED.value, to_utc(now, "`now`"), alert_id, AlertState.RESOLVED.value],
+    )

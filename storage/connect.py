@@ -11,26 +11,48 @@ from typing import Final
 
 import duckdb
 
-from storage.errors import HistoryError, HistoryLockedError
+from storage.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryLockedError
 
-FIRST_WAIT_S: Final = 0.05
-LONGEST_WAIT_S: Final = 1.0
+FIRST_WAIT_S: Final = 0.02
+LONGEST_WAIT_S: Final = 0.1
+"""Nobody who waits looks much more seldom than the others: that would starve him."""
 LOCKED: Final = "Could not set lock on file"
 HOLDER: Final = re.compile(r"PID (\d+)")
 
 # Never fetch an extension over the network; every handle in a process needs the same settings.
 SETTINGS: Final = {
+    # What does not fit goes to a temporary file beside the history.
+    "memory_limit": "400MB",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-
+ADVICE: Final = (
+    ("No space left", "free some space on the disk, then try again"),
+    ("Permission denied", "give this user the right to read and write it and its folder"),
+    ("Read-only file system", "choose a folder that can be written to"),
+)
+DAMAGED: Final = (
+    "Corrupt database file",
+    "Corrupt WAL file",
+    "replaying WAL",
+    "replaying checkpoint WAL",
+    "not a valid DuckDB database",
+    "Could not read enough bytes",
+    "Failed to load metadata pointer",
+    "Serialization Error",
+    "INTERNAL Error",
+)
 
 _LOCKS: dict[str, threading.Lock] = {}
 _LOCKS_GUARD: Final = threading.Lock()
 
 
-def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
+def connect(
+    path: Path, *, read_only: bool, wait_seconds: float, told_wait: float | None = None
+) -> duckdb.DuckDBPyConnection:
     """Connect with the session in UTC, waiting up to `wait_seconds` for another process.
+
+    `told_wait` is the time that the error speaks of, if some of it is over already.
 
     Raises
     ------
@@ -49,7 +71,8 @@ def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckD
                 raise _one_line(error, path) from error
             left = deadline - time.monotonic()
             if left <= 0:
-                raise _locked(error, path, wait_seconds) from error
+                waited = wait_seconds if told_wait is None else told_wait
+                raise _locked(error, path, waited) from error
             time.sleep(min(pause, left))
             pause = min(2 * pause, LONGEST_WAIT_S)
         except duckdb.ConnectionException as error:
@@ -61,6 +84,8 @@ def connect(path: Path, *, read_only: bool, wait_seconds: float) -> duckdb.DuckD
             raise _one_line(error, path) from error
         else:
             connection.execute("SET TimeZone = 'UTC'")
+            # It would be drawn on stdout, in the midst of results.
+            connection.execute("SET enable_progress_bar = false")
             return connection
 
 
@@ -111,4 +136,9 @@ def one_line_errors(path: Path) -> Iterator[None]:
 
 def _one_line(error: duckdb.Error, path: Path) -> HistoryError:
     first_line = str(error).strip().partition("\n")[0]
+    for told, advice in ADVICE:
+        if told in first_line:
+            return HistoryError(f"the history {path} cannot be used: {first_line}; {advice}")
+    if any(told in first_line for told in DAMAGED):
+        return HistoryDamagedError(f"the history {path} is damaged: {first_line}; {RESTORE}")
     return HistoryError(f"the history {path} cannot be used: {first_line}")

@@ -1,6 +1,11 @@
 """Errors of the history file; the message is what the user reads."""
 
+from typing import Final
+
 from recurring_eval.errors import RecurringEvalError
+
+RESTORE: Final = "restore a backup with `recurring-eval restore BACKUP`"
+"""What to do about damage."""
 
 
 class HistoryError(RecurringEvalError):
@@ -21,3 +26,7 @@ class HistoryLockedError(HistoryError):
 
 class SchemaError(HistoryError):
     """The tables are not those this version of the program works with."""
+
+
+class HistoryDamagedError(HistoryError):
+    """Something that was stored is gone or changed; the history is not opened."""

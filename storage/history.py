@@ -1,21 +1,28 @@
 """The history file: opening, locking and transactions."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-from storage.connect import connect, one_line_errors, one_writer
-from storage.errors import HistoryError, HistoryNotFoundError
-from storage.migrate import apply_migrations, check_schema, shipped_migrations
+from storage.archives import quoted, verdict_source
+from storage.commit_chain import Digest
+from storage.commits import commit
+from storage.connect import one_line_errors, one_writer
+from storage.create import create_file
+from storage.errors import HistoryError
+from storage.open_files import note_written, register, release
+from storage.opening import open_again, open_checked, require_file
+from storage.seal import seal
 
-WAIT_S: Final = 10.0
+WAIT_S: Final = 30.0
+T = TypeVar("T")
 
 
 class History:
@@ -32,13 +39,18 @@ class History:
         *,
         read_only: bool,
         wait_seconds: float,
+        notes: tuple[str, ...] = (),
     ) -> None:
         self._connection = connection
         self._wait_seconds = wait_seconds
         self._in_transaction = False
         self._failed = False
+        self._digest = Digest()
+        self._release = weakref.finalize(self, release, path)
         self.path = path
         self.read_only = read_only
+        self.notes = notes
+        """What was unusual about the file when it was opened."""
 
     @classmethod
     def create(cls, path: Path | str, *, now: datetime | None = None) -> Self:
@@ -56,20 +68,8 @@ class History:
         HistoryError
             If there is a file already or it cannot be written.
         """
-        path = Path(path)
-        if path.exists():
-            raise HistoryError(f"{path} exists already; choose another path or use that history")
-        connection = connect(path, read_only=False, wait_seconds=0.0)
-        history = cls(connection, path, read_only=False, wait_seconds=WAIT_S)
-        try:
-            with one_line_errors(path):
-                apply_migrations(history._connection, shipped_migrations(), now=now)
-            history.checkpoint()
-        except BaseException:
-            history.close()
-            path.unlink(missing_ok=True)
-            raise
-        return history
+        create_file(Path(path), now=now)
+        return cls.open(path)
 
     @classmethod
     def open(
@@ -93,39 +93,42 @@ class History:
             If another process still holds the file after `wait_seconds`.
         SchemaError
             If the file is no history, or of another schema version.
+        HistoryDamagedError
+            If something stored is gone or damaged, saying what and what to do.
         HistoryError
-            If the file is damaged, or open in this process in the other mode.
+            If the file cannot be used, or is open in this process in the other mode.
         """
         path = Path(path)
-        if not path.is_file() or not path.stat().st_size:
-            what = "is empty" if path.is_file() else "does not exist"
-            raise HistoryNotFoundError(
-                f"the history {path} {what}; create one with `recurring-eval init`"
-            )
-        connection = connect(path, read_only=read_only, wait_seconds=wait_seconds)
-        history = cls(connection, path, read_only=read_only, wait_seconds=wait_seconds)
+        require_file(path)
+        # What this process holds already was checked, and may be changing.
+        open_file = open_checked if register(path) else open_again
         try:
-            with one_line_errors(path):
-                check_schema(connection, shipped_migrations(), path=str(path))
+            opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
         except BaseException:
-            history.close()
+            release(path)
             raise
-        return history
+        if opened.unclean and not read_only:
+            note_written(path)
+        return cls(
+            opened.connection,
+            path,
+            read_only=read_only,
+            wait_seconds=wait_seconds,
+            notes=opened.notes,
+        )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Let go of the file; an unfinished transaction is dropped. Safe to repeat."""
+        if self._release.alive and not self._in_transaction:
+            seal(self._connection, self.path)
         self._connection.close()
+        self._release()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -147,6 +150,7 @@ class History:
         with one_writer(self.path, wait_seconds=self._wait_seconds):
             self._failed = False
             self._in_transaction = True
+            self._digest = Digest()
             try:
                 with self._statement():
                     self._connection.execute("BEGIN")
@@ -178,12 +182,18 @@ class History:
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement inside the caller's transaction."""
         self._require_transaction()
+        self._digest.add(sql, parameters)
         with self._statement():
             self._connection.execute(sql, list(parameters))
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append `rows` to `table`, columns matched by name, inside a transaction."""
-        self.execute_with(rows, f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+        sql = f"INSERT INTO {table} BY NAME SELECT * FROM incoming"
+        self._require_transaction()
+        self._digest.add(sql, (), rows)
+        # DuckDB keeps what was registered until the transaction ends: a stream is empty then.
+        batches = iter(rows.to_batches())
+        self._run_with(pa.RecordBatchReader.from_batches(rows.schema, batches), sql, ())
 
     def insert_row(self, table: str, **values: object) -> None:
         """Append one row, NULL where no value is given, inside a transaction."""
@@ -194,14 +204,34 @@ class History:
     def execute_with(self, incoming: pa.Table, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement that may read the Arrow table as `incoming`."""
         self._require_transaction()
+        self._digest.add(sql, parameters, incoming)
+        self._run_with(incoming, sql, parameters)
+
+    def verdict_source(self, run_ids: Sequence[int] | None = None) -> str:
+        """Tell what to select verdicts (of some runs) from: the table, or it with archives."""
         with self._statement():
-            self._connection.register("incoming", incoming)
-            self._connection.execute(sql, list(parameters))
-            self._connection.unregister("incoming")
+            return verdict_source(self._connection, self.path, run_ids)
+
+    def copy_out(self, sql: str, target: Path, options: str) -> int:
+        """Write the rows of a query to a file, as DuckDB's COPY `options` say; their number."""
+        return int(self.rows(f"COPY ({sql}) TO {quoted(target)} ({options})")[0][0])
+
+    def check(self, look: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        """Let a function of this package look at the open file."""
+        with self._statement():
+            return look(self._connection)
 
     def next_id(self, table: str) -> int:
         """Smallest integer above every id in `table`, whose id column is ``<table>_id``."""
         return int(self.rows(f"SELECT coalesce(max({table}_id), 0) + 1 FROM {table}")[0][0])
+
+    def _run_with(
+        self, incoming: pa.Table | pa.RecordBatchReader, sql: str, parameters: Sequence[object]
+    ) -> None:
+        with self._statement():
+            self._connection.register("incoming", incoming)
+            self._connection.execute(sql, list(parameters))
+            self._connection.unregister("incoming")
 
     def _commit(self) -> None:
         # After a failed statement DuckDB reports success for COMMIT and stores nothing.
@@ -210,7 +240,11 @@ class History:
                 f"a statement failed in a transaction on {self.path}; nothing of it was stored"
             )
         with self._statement():
-            self._connection.execute("COMMIT")
+            if self._digest.is_empty:
+                self._connection.execute("COMMIT")
+            else:
+                note_written(self.path)
+                commit(self._connection, self.path, self._digest)
 
     @contextlib.contextmanager
     def _statement(self) -> Iterator[None]:

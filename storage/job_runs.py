@@ -1,23 +1,33 @@
-"""Ledger of jobs: every attempt, by job, benchmark, family and date."""
+"""Ledger of jobs: every attempt, by job, benchmark, family and date.
+
+Attempts, leases and signs of life are written by functions re-exported here.
+"""
 
 from dataclasses import dataclass
 from datetime import date as calendar_date
 from datetime import datetime
-from enum import StrEnum
 
-from recurring_eval.errors import InputError
+from storage.heartbeats import beat, last_beat
 from storage.history import History
-from storage.times import from_store, to_utc
+from storage.job_attempts import JobStatus, finish_job, start_job
+from storage.leases import due_retry, expired_leases, renew_lease, require_lease, take_lease
+from storage.times import from_store
 
-
-class JobStatus(StrEnum):
-    """How an attempt of a job ended."""
-
-    RUNNING = "running"
-    DONE = "done"
-    KEPT = "kept"
-    """Ended in good order without a new result; the former one stays."""
-    FAILED = "failed"
+__all__ = [
+    "JobRun",
+    "JobStatus",
+    "beat",
+    "due_retry",
+    "expired_leases",
+    "finish_job",
+    "job_done",
+    "last_beat",
+    "list_job_runs",
+    "renew_lease",
+    "require_lease",
+    "start_job",
+    "take_lease",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,58 +44,9 @@ class JobRun:
     finished_at: datetime | None
     status: JobStatus
     message: str
-
-
-def start_job(
-    history: History,
-    *,
-    job: str,
-    benchmark: str,
-    family: str,
-    date: calendar_date,
-    now: datetime,
-) -> int:
-    """Note that an attempt has started and return its id."""
-    job_run_id = history.next_id("job_run")
-    ((attempts,),) = history.rows(
-        "SELECT count(*) FROM job_run"
-        " WHERE job = ? AND benchmark = ? AND agent_family = ? AND job_date = ?",
-        [job, benchmark, family, date],
-    )
-    history.insert_row(
-        "job_run",
-        job_run_id=job_run_id,
-        job=job,
-        benchmark=benchmark,
-        agent_family=family,
-        job_date=date,
-        attempt=attempts + 1,
-        started_at=to_utc(now, "`now`"),
-        status=JobStatus.RUNNING.value,
-        message="",
-    )
-    return job_run_id
-
-
-def finish_job(
-    history: History, job_run_id: int, *, status: JobStatus, message: str, now: datetime
-) -> None:
-    """Note how an attempt ended.
-
-    Raises
-    ------
-    InputError
-        If there is no such attempt or it has ended already.
-    """
-    running = history.rows(
-        "SELECT 1 FROM job_run WHERE job_run_id = ? AND finished_at IS NULL", [job_run_id]
-    )
-    if not running:
-        raise InputError(f"the ledger has no running attempt {job_run_id}")
-    history.execute(
-        "UPDATE job_run SET status = ?, message = ?, finished_at = ? WHERE job_run_id = ?",
-        [status.value, message, to_utc(now, "`now`"), job_run_id],
-    )
+    owner: str | None = None
+    lease_expires_at: datetime | None = None
+    retry_at: datetime | None = None
 
 
 def job_done(
@@ -111,7 +72,7 @@ def list_job_runs(
     """List attempts, the latest first; the last `limit` of them, if given."""
     rows = history.rows(
         "SELECT job_run_id, job, benchmark, agent_family, job_date, attempt, started_at,"
-        " finished_at, status, message FROM job_run"
+        " finished_at, status, message, owner, lease_expires_at, retry_at FROM job_run"
         " WHERE (?::VARCHAR IS NULL OR benchmark IN (?, '')) AND (?::VARCHAR IS NULL OR job = ?)"
         " ORDER BY started_at DESC, job_run_id DESC LIMIT ?",
         [benchmark, benchmark, job, job, 2**62 if limit is None else limit],
@@ -128,6 +89,9 @@ def list_job_runs(
             finished_at=from_store(row[7]),
             status=JobStatus(row[8]),
             message=row[9],
+            owner=row[10],
+            lease_expires_at=from_store(row[11]),
+            retry_at=from_store(row[12]),
         )
         for row in rows
     ]

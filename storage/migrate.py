@@ -11,6 +11,7 @@ from typing import Final
 
 import duckdb
 
+from storage.commit_chain import append_commit, has_chain
 from storage.errors import SchemaError
 
 LEDGER: Final = """
@@ -60,10 +61,21 @@ def shipped_migrations(folder: Traversable | None = None) -> tuple[Migration, ..
     return tuple(sorted(found, key=lambda migration: migration.version))
 
 
+def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
+    """Tell the version of the connected database's schema; 0 if it is no history."""
+    return max((version for version, _, _ in _ledger(connection)), default=0)
+
+
 def check_schema(
-    connection: duckdb.DuckDBPyConnection, migrations: Sequence[Migration], *, path: str
+    connection: duckdb.DuckDBPyConnection,
+    migrations: Sequence[Migration],
+    *,
+    path: str,
+    older: bool = False,
 ) -> None:
     """Refuse a file whose schema is not exactly the one of `migrations`.
+
+    With `older`, one that they would bring up to date is accepted, too.
 
     Raises
     ------
@@ -85,7 +97,7 @@ def check_schema(
             "upgrade recurring-eval"
         )
     _refuse_edits(connection, ledger, migrations, path=path)
-    if theirs < ours:
+    if theirs < ours and not older:
         raise SchemaError(
             f"{path} has schema version {theirs}, older than version {ours} of this program; "
             "run `recurring-eval migrate`"
@@ -122,6 +134,8 @@ def apply_migrations(
                     now,
                 ],
             )
+            if has_chain(connection):
+                append_commit(connection, migration.checksum)
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")

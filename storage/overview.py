@@ -74,7 +74,7 @@ def _benchmark(
         [FULL_RUN_MIN_VALID, benchmark_id],
     )
     reasons = history.rows(
-        "SELECT reason, count(*) FROM verdict JOIN run USING (run_id)"
+        f"SELECT reason, count(*) FROM {history.verdict_source()} AS v JOIN run USING (run_id)"
         " WHERE passed IS NULL AND benchmark_id = ? GROUP BY reason ORDER BY reason",
         [benchmark_id],
     )

@@ -117,7 +117,7 @@ def read_verdicts(history: History, run_ids: Sequence[int]) -> dict[int, Verdict
     if not run_ids:
         return {}
     table = history.batches(
-        "SELECT * FROM verdict WHERE run_id BETWEEN ? AND ?"
+        f"SELECT * FROM {history.verdict_source(run_ids)} WHERE run_id BETWEEN ? AND ?"
         " AND run_id IN (SELECT unnest(?::INTEGER[])) ORDER BY run_id, question_id, trial",
         [min(run_ids), max(run_ids), list(run_ids)],
     ).read_all()
@@ -176,8 +176,21 @@ def _store_verdicts(history: History, changes: Sequence[RunChange], replaced_at:
         )
     written = [change for change in changes if len(change.added)]
     if written:
-        parts = [change.rows if len(change.replaced) else change.added for change in written]
+        moved = _bring_back(history, [change.run_id for change in written if not change.new])
+        parts = [
+            change.rows if len(change.replaced) or change.run_id in moved else change.added
+            for change in written
+        ]
         history.insert("verdict", to_arrow([change.run_id for change in written], parts))
+
+
+def _bring_back(history: History, run_ids: Sequence[int]) -> set[int]:
+    """Those of the runs whose verdicts an archive held; from now on the history does."""
+    condition = "WHERE run_id IN (SELECT unnest(?::INTEGER[]))"
+    rows = history.rows(f"SELECT run_id FROM archived_run {condition}", [list(run_ids)])
+    if rows:
+        history.execute(f"DELETE FROM archived_run {condition}", [list(run_ids)])
+    return {run_id for (run_id,) in rows}
 
 
 def _run_rows(

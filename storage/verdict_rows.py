@@ -88,11 +88,7 @@ class VerdictRows:
     def checksum(self) -> str:
         """SHA-256 of questions, trials, outcomes and reasons; times and costs left out."""
         reasons = self.reason[self.outcome == MISSING].tolist()
-        digest = hashlib.sha256(json.dumps(reasons).encode())
-        digest.update(self.question_id.astype("<i4").tobytes())
-        digest.update(self.trial.astype("<i2").tobytes())
-        digest.update(self.outcome.astype("<i1").tobytes())
-        return digest.hexdigest()
+        return verdict_checksum(self.question_id, self.trial, self.outcome, reasons)
 
     def summary(self) -> tuple[int, int, float]:
         """Count of valid questions and of missing verdicts, and the pass rate.
@@ -109,6 +105,20 @@ class VerdictRows:
         passes = np.add.reduceat(self.outcome[valid].astype(np.int64), starts)
         trials = np.diff(starts, append=len(questions))
         return len(starts), n_missing, math.fsum(passes / trials) / len(starts)
+
+
+def verdict_checksum(
+    question_id: NDArray[np.int32],
+    trial: NDArray[np.int16],
+    outcome: NDArray[np.int8],
+    missing_reasons: list[str],
+) -> str:
+    """SHA-256 of sorted verdicts, each of shape (n,), and of the reasons of the missing ones."""
+    digest = hashlib.sha256(json.dumps(missing_reasons).encode())
+    digest.update(question_id.astype("<i4").tobytes())
+    digest.update(trial.astype("<i2").tobytes())
+    digest.update(outcome.astype("<i1").tobytes())
+    return digest.hexdigest()
 
 
 def concatenated(parts: Sequence[VerdictRows]) -> VerdictRows:
@@ -144,10 +154,20 @@ def from_arrow(table: pa.Table) -> VerdictRows:
         question_id=table["question_id"].to_numpy(),
         trial=table["trial"].to_numpy(),
         outcome=table["passed"].fill_null(MISSING).to_numpy(),
-        reason=np.array(table["reason"].fill_null("").to_pylist(), dtype=object),
+        reason=_texts(table["reason"]),
         duration_s=table["duration_s"].fill_null(np.nan).to_numpy(),
         cost=table["cost"].fill_null(np.nan).to_numpy(),
     )
+
+
+def _texts(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Text of each row, empty for null; shape (n,)."""
+    coded = column.fill_null("").combine_chunks().dictionary_encode()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    words = np.array([*coded.dictionary.to_pylist(), ""], dtype=object)
+    texts: NDArray[Any] = words[coded.indices.to_numpy()]
+    return texts
 
 
 def _check_columns(log: RunLog) -> None:

@@ -64,7 +64,7 @@ def load_reasons(history: History, runs: Sequence[Run]) -> dict[int, dict[str, i
     """Count of missing verdicts by ``Run.run_id`` and reason; every run has an entry."""
     counts: dict[int, dict[str, int]] = {run.run_id: {} for run in runs}
     rows = history.rows(
-        "SELECT run_id, reason, count(*) FROM verdict"
+        f"SELECT run_id, reason, count(*) FROM {history.verdict_source(list(counts))}"
         " WHERE passed IS NULL AND run_id IN (SELECT unnest(?::INTEGER[]))"
         " GROUP BY run_id, reason ORDER BY run_id, reason",
         [list(counts)],
@@ -149,7 +149,8 @@ def _count(
     row_of[ids] = np.arange(len(ids))
     # The range lets DuckDB skip whole blocks of older runs.
     batches = history.batches(
-        "SELECT run_id, question_id, coalesce(passed, 0) AS passed FROM verdict"
+        "SELECT run_id, question_id, coalesce(passed, 0) AS passed"
+        f" FROM {history.verdict_source(ids)}"
         " WHERE run_id BETWEEN ? AND ? AND run_id IN (SELECT unnest(?::INTEGER[]))"
         " AND (passed IS NOT NULL OR split_part(reason, ':', 1) IN (SELECT unnest(?::VARCHAR[])))",
         [min(ids), max(ids), ids, list(missing_as_fail)],

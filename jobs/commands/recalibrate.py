@@ -46,6 +46,7 @@ def run(
     from jobs.console import EXIT_ERROR
     from jobs.publish_report import publish_nightly_reports
     from jobs.recalibrate import recalibrate
+    from recurring_eval.errors import RecurringEvalError
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     results = recalibrate(
@@ -57,7 +58,14 @@ def run(
         force=force,
         new_subsets=new_subsets,
     )
-    pages = publish_nightly_reports(app, results) if report else []
+    failed = any(result.status == "failed" for result in results)
+    pages = []
+    try:
+        pages = publish_nightly_reports(app, results) if report else []
+    except RecurringEvalError as error:
+        # The nights are done; what is wrong with the pages must not hide how they went.
+        app.console.error(str(error))
+        failed = True
     lines = []
     for result in results:
         name = f"{result.benchmark} ({result.agent_family}) {result.date}"
@@ -71,5 +79,5 @@ def run(
         lines.append(f"{name}: {status}; {result.message}")
     lines += [f"report: {page}" for page in pages]
     app.console.result({"results": results, "reports": pages}, lines)
-    if any(result.status == "failed" for result in results):
+    if failed:
         raise typer.Exit(EXIT_ERROR)

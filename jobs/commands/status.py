@@ -18,8 +18,13 @@ def run(
 ) -> None:
     """Show what is stored, how old the models are, the last jobs."""
     from jobs.app import start_app
-    from jobs.show_status import describe_status, show_status
+    from jobs.schedule_status import describe_scheduler
+    from jobs.show_status import describe_status, scheduler_state, show_status
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     states = show_status(app, benchmark=benchmark, family=family)
-    app.console.result({"benchmarks": states}, describe_status(states))
+    scheduler = scheduler_state(app)
+    app.console.result(
+        {"benchmarks": states, "scheduler": scheduler},
+        [*describe_status(states), describe_scheduler(scheduler, app.clock.now())],
+    )

@@ -1,9 +1,10 @@
 """What a reader of an evaluation tool's logs is."""
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
@@ -68,4 +69,47 @@ class Harness(Protocol):
         InputError
             Saying what is wrong and in which line or row; the file's name is left out.
         """
+        ...
+
+
+class LargeLog(Protocol):
+    """A log of which everything but the verdicts is known, read some runs at a time."""
+
+    @property
+    def questions(self) -> Mapping[str | None, frozenset[str]]:
+        """Questions by benchmark; None where the log names none."""
+        ...
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        ...
+
+    def read_parts(self, options: ReadOptions, *, harness: str) -> Iterator[LogFile]:
+        """Read the runs, each in one part and whole.
+
+        Raises
+        ------
+        InputError
+            As `Harness.read`, when the wrong part is met.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingHarness(Harness, Protocol):
+    """Also reads logs that are too large for memory."""
+
+    def open_large(self, path: Path) -> LargeLog | None:
+        """Survey a large log; None if it can be read at once.
+
+        Raises
+        ------
+        InputError
+            As `Harness.read`.
+        """
+        ...
+
+    def is_large(self, path: Path) -> bool:
+        """Whether `open_large` would survey the file; never raises InputError."""
         ...

@@ -9,8 +9,9 @@ from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.table.column import RawTable
 from jobs.harnesses.table.csv_file import read_csv
 from jobs.harnesses.table.jsonl_file import read_jsonl
+from jobs.harnesses.table.large_table import LARGE_ROWS, LargeTable, open_large
 from jobs.harnesses.table.names import choose_columns
-from jobs.harnesses.table.parquet_file import read_parquet
+from jobs.harnesses.table.parquet_file import read_parquet, row_count
 from jobs.harnesses.table.run_logs import build_run_logs
 from recurring_eval.errors import InputError
 
@@ -26,10 +27,30 @@ class LongTable:
     """CSV, JSON lines and Parquet written by anyone's own scripts."""
 
     name: str = "table"
+    large_rows: int = LARGE_ROWS
 
     def expects(self, path: Path) -> bool:
         """Whether the file's name ends as those of tables do."""
         return path.suffix.lower() in _SUFFIXES
+
+    def is_large(self, path: Path) -> bool:
+        """Whether a file is read some runs at a time."""
+        try:
+            with path.open("rb") as file:
+                is_parquet = file.read(len(_PARQUET_MARK)) == _PARQUET_MARK
+        except OSError:
+            return False
+        return is_parquet and row_count(path) > self.large_rows
+
+    def open_large(self, path: Path) -> LargeTable | None:
+        """Survey a large Parquet file; None for any other.
+
+        Raises
+        ------
+        InputError
+            As `read`.
+        """
+        return open_large(path) if self.is_large(path) else None
 
     def read(self, path: Path, options: ReadOptions) -> LogFile:
         """Read a file; what it is follows from its content, not its name.

@@ -22,7 +22,9 @@ def test_the_written_file_states_the_defaults(folder):
     settings, found = load_settings()
     assert found == path
     expected = Settings(
-        history=folder / "history.duckdb", reports=folder / "recurring-eval-reports"
+        history=folder / "history.duckdb",
+        reports=folder / "recurring-eval-reports",
+        backups=folder / "recurring-eval-backups",
     )
     assert settings.model_dump() == expected.model_dump()
 
@@ -91,7 +93,7 @@ def test_benchmark_inherits_what_it_does_not_say(folder):
         ("[defaults.cache]\ndays = 999999999", ["`defaults.cache.days`", "3650"]),
         ("[benchmark.x.cache]\nepsilno = 1", ["`benchmark.x.cache.epsilno`", "`epsilon`"]),
         ("[[rules]]\nagnt = 'x'\npurpose = 'routine'", ["`rules.0.agnt`", "`agent`"]),
-        ("zzz = 1", ["unknown key `zzz`", "valid keys here are history, reports, seed"]),
+        ("zzz = 1", ["unknown key `zzz`", "valid keys here are history, reports, backups"]),
         ("[defaults]\nwindow = '3w'", ["`defaults.window`", "28d, or all", "'3w'"]),
         ("[defaults]\nlevel = 2", ["`defaults.level`", "got 2"]),
         ("[defaults]\nsubset_sizes = [0]", ["`defaults.subset_sizes.0`"]),

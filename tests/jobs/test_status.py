@@ -22,7 +22,10 @@ from tests.jobs.histories import (
 def test_an_empty_history_names_the_next_step(folder):
     start(folder)
     assert command(folder, "status").out.startswith("The history is empty. Next: recurring-eval")
-    assert command(folder, "status", "--json").document == {"benchmarks": []}
+    assert command(folder, "status", "--json").document == {
+        "benchmarks": [],
+        "scheduler": {"last_heartbeat": None, "alive": False},
+    }
 
 
 def test_the_numbers_are_those_of_the_table(calibrated):

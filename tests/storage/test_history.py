@@ -248,3 +248,38 @@ def test_time_without_a_zone_is_refused_before_anything_is_written(history: Hist
         with history.transaction(), pytest.raises(InputError, match=r"run r2.*no time zone"):
             write_runs(history, BENCHMARK, [log("r1", {"q01": 1}), bad], imported_at=NOW)
         assert list_runs(history, BENCHMARK) == []
+
+
+READER = """
+import sys, time
+from storage.history import History
+ends = time.monotonic() + 60
+print("reading", flush=True)
+while time.monotonic() < ends:
+    with History.open(sys.argv[1], read_only=True) as history:
+        time.sleep(0.3)
+"""
+
+
+def test_writer_gets_its_turn_among_overlapping_readers(history: History) -> None:
+    history.close()
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", READER, str(history.path)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    try:
+        for reader in readers:
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == "reading\n"
+        for number in range(5):
+            with History.open(history.path, wait_seconds=20) as opened, opened.transaction():
+                create_benchmark(opened, f"b{number}", now=NOW)
+    finally:
+        for reader in readers:
+            reader.kill()
+            reader.communicate()

@@ -34,6 +34,9 @@ class Column:
     def from_arrow(cls, name: str, array: pa.ChunkedArray) -> "Column":
         """Code an Arrow column."""
         if pa.types.is_dictionary(array.type):
+            column = cls._from_dictionary(name, array)
+            if column is not None:
+                return column
             array = array.cast(array.type.value_type)
         if pa.types.is_null(array.type):  # coded, its nulls would count as values
             array = array.cast(pa.string())
@@ -42,6 +45,25 @@ class Column:
             coded = coded.combine_chunks()
         codes = pc.fill_null(coded.indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
         return cls(name=name, codes=codes, values=coded.dictionary)
+
+    @classmethod
+    def _from_dictionary(cls, name: str, array: pa.ChunkedArray) -> "Column | None":
+        """Take over the codes of a dictionary; None if its values are not distinct."""
+        coded = array.unify_dictionaries().combine_chunks()
+        if isinstance(coded, pa.ChunkedArray):
+            coded = coded.combine_chunks()
+        values = coded.dictionary
+        if values.null_count or len(values.unique()) != len(values):
+            return None
+        old = pc.fill_null(coded.indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
+        # Values in the order in which they are first met, those of other rows left out.
+        first = np.full(len(values) + 1, len(old), dtype=np.int64)
+        first[old[::-1]] = np.arange(len(old) - 1, -1, -1)
+        used = np.argsort(first[:-1], kind="stable")
+        used = used[first[used] < len(old)]
+        new = np.full(len(values) + 1, -1, dtype=np.int32)
+        new[used] = np.arange(len(used))
+        return cls(name=name, codes=new[old], values=values.take(pa.array(used)))
 
     @classmethod
     def from_objects(cls, name: str, cells: list[object]) -> "Column":

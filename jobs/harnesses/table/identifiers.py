@@ -32,6 +32,21 @@ class Keys:
     names: list[str]
 
 
+class SharedNames:
+    """Names of the questions of runs: most runs have the same, so they share one tuple."""
+
+    def __init__(self, questions: Keys) -> None:
+        self._names = np.array(questions.names, dtype=object)
+        self._known: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+    def of(self, codes: NDArray[np.int32]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names, and as many empty content hashes."""
+        key = codes.tobytes()
+        if key not in self._known:
+            self._known[key] = tuple(self._names[codes].tolist()), ("",) * len(codes)
+        return self._known[key]
+
+
 def read_keys(table: RawTable, column: Column, meaning: str) -> Keys:
     """Read a column of ids.
 
@@ -90,8 +105,59 @@ def _explain(table: RawTable, row: int, column: Column, meaning: str, value: obj
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialColumn:
+    """What the values of a trial column say, over the whole file.
+
+    Attributes
+    ----------
+    is_filled : bool
+        Whether any cell has a trial.
+    is_whole : bool
+        Whether all of them are whole numbers.
+    low, high : int
+        Smallest and largest number.
+    """
+
+    is_filled: bool = False
+    is_whole: bool = True
+    low: int = _MOST_TRIALS
+    high: int = 0
+
+    @classmethod
+    def of(cls, column: Column | None) -> "TrialColumn":
+        """Look at a column, or at the part of one."""
+        values = [] if column is None else column.scalars()
+        filled = [value for value in values if _is_filled(value)]
+        numbers = [_whole(value) for value in filled]
+        whole = [number for number in numbers if number is not None]
+        return cls(
+            is_filled=bool(filled),
+            is_whole=len(whole) == len(filled),
+            low=min(whole, default=_MOST_TRIALS),
+            high=max(whole, default=0),
+        )
+
+    def __or__(self, other: "TrialColumn") -> "TrialColumn":
+        return TrialColumn(
+            is_filled=self.is_filled or other.is_filled,
+            is_whole=self.is_whole and other.is_whole,
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
+        )
+
+    def is_count(self, column: Column) -> bool:
+        """Whether the values count trials, rather than name them."""
+        return (
+            self.is_whole
+            and self.low >= 0
+            and self.high <= _MOST_TRIALS
+            and normalised(column.name) not in _ALWAYS_RANKED
+        )
+
+
 def read_trials(
-    table: RawTable, column: Column | None, cell: NDArray[np.int64]
+    table: RawTable, column: Column | None, cell: NDArray[np.int64], *, trials: TrialColumn
 ) -> tuple[NDArray[np.int16], list[str]]:
     """Give each row the number of its trial, from 1.
 
@@ -104,13 +170,15 @@ def read_trials(
     column : Column or None
     cell : ndarray of int64, shape (n_rows,)
         Same number for rows of the same run and question.
+    trials : TrialColumn
+        What the whole file says, of which `table` may be a part.
 
     Raises
     ------
     InputError
         Naming the line without a trial, or if there are too many.
     """
-    if column is None or not any(_is_filled(value) for value in column.scalars()):
+    if column is None or not trials.is_filled:
         return np.ones(len(cell), dtype=np.int16), []
     values = column.scalars()
     filled = np.array([_is_filled(value) for value in values] + [False])
@@ -118,15 +186,9 @@ def read_trials(
     if empty.size:
         raise InputError(f"{table.place(int(empty[0]))} has no trial in column `{column.name}`")
     numbers = [_whole(value) for value in values]
-    counts = [number for number in numbers if number is not None]
-    is_count = (
-        len(counts) == len(values)
-        and min(counts) >= 0
-        and max(counts) <= _MOST_TRIALS
-        and normalised(column.name) not in _ALWAYS_RANKED
-    )
-    if is_count:
-        first = 1 if min(counts) == 0 else 0
+    if trials.is_count(column):
+        counts = [number for number in numbers if number is not None]
+        first = 1 if trials.low == 0 else 0
         lookup = np.array(counts, dtype=np.int16) + np.int16(first)
         notes = [f"`{column.name}` counts from 0; stored from 1"] if first else []
         return lookup[column.codes], notes

@@ -1,7 +1,7 @@
 """Names that people give to the columns of a long table."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from jobs.harnesses.table.column import Column, RawTable, normalised
@@ -82,44 +82,67 @@ def choose_columns(table: RawTable) -> tuple[Mapping[str, Column], list[str]]:
     InputError
         If a required meaning has no column.
     """
-    chosen: dict[str, Column] = {}
+    written = {name: column.name for name, column in table.columns.items()}
+    chosen, notes = choose_names(
+        written, table.headers, lambda name: has_content(table.columns[name])
+    )
+    return {meaning: table.columns[name] for meaning, name in chosen.items()}, notes
+
+
+def choose_names(
+    written: Mapping[str, str], headers: Sequence[str], is_filled: Callable[[str], bool]
+) -> tuple[dict[str, str], list[str]]:
+    """Pick the name of each meaning's column; as `choose_columns`, without the columns.
+
+    Parameters
+    ----------
+    written : mapping
+        Normalised name -> name as written, of the known columns.
+    headers : sequence of str
+        Every column of the file.
+    is_filled : callable
+        Whether the column of a normalised name has any content.
+    """
+    chosen: dict[str, str] = {}
     notes: list[str] = []
     for meaning, names in NAMES.items():
-        present = [name for name in names if name in table.columns]
+        present = [name for name in names if name in written]
         if not present:
             continue
-        filled = [name for name in present if _has_content(table.columns[name])]
-        best = (filled or present)[0]
-        chosen[meaning] = table.columns[best]
-        others = [f"`{table.columns[name].name}`" for name in present if name != best]
+        best = present[0]
+        if len(present) > 1:
+            best = next((name for name in present if is_filled(name)), best)
+        chosen[meaning] = best
+        others = [f"`{written[name]}`" for name in present if name != best]
         if others and meaning in ("run", "question", "trial", "verdict"):
             notes.append(
-                f"column `{table.columns[best].name}` gives the {meaning}; "
+                f"column `{written[best]}` gives the {meaning}; "
                 f"not used for that: {', '.join(others)}"
             )
-    _require(chosen, table)
-    if chosen.get("status") is chosen["verdict"]:
+    _require(chosen, headers)
+    if chosen.get("status") == chosen["verdict"]:
         del chosen["status"]
     return chosen, notes
 
 
-def _has_content(column: Column) -> bool:
+def has_content(column: Column) -> bool:
+    """Whether any cell holds anything."""
     if len(column.values) > 1 or column.is_temporal:
         return len(column.values) > 0
     return any(value is not None and str(value).strip() for value in column.scalars())
 
 
-def _require(chosen: Mapping[str, Column], table: RawTable) -> None:
+def _require(chosen: Mapping[str, str], headers: Sequence[str]) -> None:
     lacking = [meaning for meaning in REQUIRED if meaning not in chosen]
     if not lacking:
         return
     meaning, names = lacking[0], NAMES[lacking[0]]
-    shown = ", ".join(repr(header) for header in table.headers[:_SHOWN])
-    more = f" and {len(table.headers) - _SHOWN} more" if len(table.headers) > _SHOWN else ""
+    shown = ", ".join(repr(header) for header in headers[:_SHOWN])
+    more = f" and {len(headers) - _SHOWN} more" if len(headers) > _SHOWN else ""
     advice = f"name one column {', '.join(names[:-1])} or {names[-1]}"
-    near = [h for h in table.headers if difflib.get_close_matches(normalised(h), names, 1, 0.8)]
+    near = [h for h in headers if difflib.get_close_matches(normalised(h), names, 1, 0.8)]
     if near:
         advice = f"is {near[0]!r} meant? Then {advice}"
-    elif len(lacking) > 1 and len(table.headers) > _WIDE:
+    elif len(lacking) > 1 and len(headers) > _WIDE:
         advice += "; a table with a column per question or run must be made long first"
     raise InputError(f"no column for the {meaning} among {shown}{more}; {advice}")

@@ -1,15 +1,108 @@
 """Read Parquet."""
 
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from jobs.harnesses.table.column import Column, RawTable
 from jobs.harnesses.table.jsonl_file import LIST_SEPARATOR
 from jobs.harnesses.table.names import wanted_headers
 from recurring_eval.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetTable:
+    """The known columns of a Parquet file, read whole or in batches of rows.
+
+    Attributes
+    ----------
+    path : Path
+    headers : tuple of str
+    written : mapping of str to str
+        Normalised name -> name as written, of the known columns.
+    n_rows : int
+    """
+
+    path: Path
+    headers: tuple[str, ...]
+    written: Mapping[str, str]
+    n_rows: int
+
+    @classmethod
+    def open(cls, path: Path) -> "ParquetTable":
+        """Look at a file's schema and size.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, cut short or without rows.
+        """
+        with _readable(), pq.ParquetFile(path) as file:
+            headers = tuple(file.schema_arrow.names)
+            n_rows = file.metadata.num_rows
+        if not n_rows:
+            raise InputError("has columns but no rows")
+        written = {name: headers[at] for name, at in wanted_headers(list(headers)).items()}
+        return cls(path=path, headers=headers, written=written, n_rows=n_rows)
+
+    def read(self) -> RawTable:
+        """Read all rows.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged.
+        """
+        # By name, and only plain columns: nested ones have no known name but `tags`.
+        with _readable(), self._file(self.written) as file:
+            rows = file.read(columns=list(self.written.values()))
+            rows.validate(full=True)
+            return self.table(rows, 1)
+
+    def batches(self, names: Collection[str], n_rows: int) -> Iterator[pa.Table]:
+        """Read the columns of these normalised names, about `n_rows` rows at a time.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged.
+        """
+        with _readable(), self._file(names) as file:
+            columns = [self.written[name] for name in names]
+            for batch in file.iter_batches(n_rows, columns=columns):
+                batch.validate(full=True)
+                yield pa.Table.from_batches([batch])
+
+    def table(self, rows: pa.Table, numbers: NDArray[np.int64] | int) -> RawTable:
+        """Code the columns of some rows, which have these numbers in the file."""
+        with _readable():
+            columns = {
+                name: Column.from_arrow(header, _plain(rows.column(header)))
+                for name, header in self.written.items()
+                if header in rows.column_names
+            }
+        return RawTable(
+            columns=columns,
+            headers=self.headers,
+            n_rows=rows.num_rows,
+            row_word="row",
+            row_numbers=numbers,
+        )
+
+    def _file(self, names: Collection[str]) -> pq.ParquetFile:
+        """Open the file so that text comes as codes and distinct values."""
+        with pq.ParquetFile(self.path) as file:
+            kinds = {field.name: field.type for field in file.schema_arrow}
+        headers = [self.written[name] for name in names]
+        text = [header for header in headers if pa.types.is_string(kinds[header])]
+        return pq.ParquetFile(self.path, read_dictionary=text, pre_buffer=False)
 
 
 def read_parquet(path: Path) -> RawTable:
@@ -20,28 +113,24 @@ def read_parquet(path: Path) -> RawTable:
     InputError
         If the file is damaged, cut short or without rows.
     """
+    return ParquetTable.open(path).read()
+
+
+def row_count(path: Path) -> int:
+    """Rows of a Parquet file; 0 if it cannot be read."""
     try:
-        with pq.ParquetFile(path) as file:
-            headers = list(file.schema_arrow.names)
-            positions = wanted_headers(headers)
-            # By name, and only plain columns: nested ones have no known name but `tags`.
-            table = file.read(columns=[headers[position] for position in positions.values()])
-            n_rows = file.metadata.num_rows
-        table.validate(full=True)
-        columns = {
-            name: Column.from_arrow(headers[position], _plain(table.column(headers[position])))
-            for name, position in positions.items()
-        }
-    except InputError:
-        raise
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, ValueError):
+        return 0
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"is damaged or cut short, not readable as Parquet: {text}") from None
-    if not n_rows:
-        raise InputError("has columns but no rows")
-    return RawTable(
-        columns=columns, headers=tuple(headers), n_rows=n_rows, row_word="row", row_numbers=1
-    )
 
 
 def _plain(array: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.table.column import Column, RawTable, normalised
 from jobs.harnesses.table.distinct_rows import drop_repeated_rows
-from jobs.harnesses.table.identifiers import Keys, read_keys, read_trials
+from jobs.harnesses.table.identifiers import (
+    Keys,
+    SharedNames,
+    TrialColumn,
+    read_keys,
+    read_trials,
+)
 from jobs.harnesses.table.run_facts import UNKNOWN_AGENT, Facts, RunFacts
 from jobs.harnesses.table.times import NO_TIME, read_times
-from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
+from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts, says_yes
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog, RunPurpose
 
@@ -36,10 +42,46 @@ class _Rows:
     cost: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What holds for a file as a whole, where only a part of its rows is at hand."""
+
+    trials: TrialColumn
+    says_yes: bool
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Column]) -> "FileFacts":
+        """Look at all rows, or at a part of them."""
+        return cls(
+            trials=TrialColumn.of(columns.get("trial")), says_yes=says_yes(columns["verdict"])
+        )
+
+    def __or__(self, other: "FileFacts") -> "FileFacts":
+        return FileFacts(
+            trials=self.trials | other.trials, says_yes=self.says_yes or other.says_yes
+        )
+
+
 def build_run_logs(
-    table: RawTable, columns: Mapping[str, Column], options: ReadOptions, *, harness: str
+    table: RawTable,
+    columns: Mapping[str, Column],
+    options: ReadOptions,
+    *,
+    harness: str,
+    facts: FileFacts | None = None,
 ) -> tuple[tuple[RunLog, ...], list[str]]:
     """Interpret the columns and split the rows into runs.
+
+    Parameters
+    ----------
+    table : RawTable
+        With all rows of every run in it.
+    columns : mapping
+        Meaning -> column.
+    options : ReadOptions
+    harness : str
+    facts : FileFacts, optional
+        Of the file that `table` is a part of, if it is not the whole.
 
     Returns
     -------
@@ -52,9 +94,9 @@ def build_run_logs(
     InputError
         For an unreadable cell, contradicting rows, a run without time or valid verdict.
     """
-    run, names, benchmarks = _runs_of_rows(table, columns)
-    facts = RunFacts(table, columns)
-    rows, notes = _read_rows(table, columns, run, options)
+    run, names, benchmarks = runs_of_rows(table, columns)
+    run_facts = RunFacts(table, columns)
+    rows, notes = _read_rows(table, columns, run, options, facts or FileFacts.of(columns))
     kept, dropped = drop_repeated_rows(
         table,
         run=run,
@@ -66,9 +108,10 @@ def build_run_logs(
         has_trials="trial" in columns,
     )
     notes += dropped
-    if options.agent is None and not facts.names_agents():
+    if options.agent is None and not run_facts.names_agents():
         notes.append(f"no column names the agent; it is {UNKNOWN_AGENT!r} (--agent names it)")
     starts = np.flatnonzero(np.diff(run[kept], prepend=-1))
+    question_names = SharedNames(rows.questions)
     logs = []
     for chosen in np.split(kept, starts[1:]):
         code = run[chosen[0]]
@@ -76,9 +119,10 @@ def build_run_logs(
             _run_log(
                 names[code],
                 benchmarks[code],
-                facts.of_run(chosen, names[code], agent=options.agent),
+                run_facts.of_run(chosen, names[code], agent=options.agent),
                 rows,
                 chosen,
+                question_names=question_names,
                 time_column=columns["time"].name,
                 harness=harness,
             )
@@ -86,7 +130,7 @@ def build_run_logs(
     return tuple(logs), notes
 
 
-def _runs_of_rows(
+def runs_of_rows(
     table: RawTable, columns: Mapping[str, Column]
 ) -> tuple[NDArray[np.int32], Sequence[str], Sequence[str | None]]:
     """Run of each row; the same id in two benchmarks is two runs."""
@@ -105,16 +149,18 @@ def _read_rows(
     columns: Mapping[str, Column],
     run: NDArray[np.int32],
     options: ReadOptions,
+    facts: FileFacts,
 ) -> tuple[_Rows, list[str]]:
     questions = read_keys(table, columns["question"], "question")
     cell = run.astype(np.int64) * len(questions.names) + questions.codes
-    trial, notes = read_trials(table, columns.get("trial"), cell)
+    trial, notes = read_trials(table, columns.get("trial"), cell, trials=facts.trials)
     verdicts = read_verdicts(
         table,
         columns["verdict"],
         error=columns.get("error"),
         status=columns.get("status"),
         threshold=options.threshold,
+        n_is_no=facts.says_yes,
     )
     started = read_times(table, columns["time"], options.timezone)
     finished = np.full(table.n_rows, NO_TIME)
@@ -140,6 +186,7 @@ def _run_log(
     rows: _Rows,
     chosen: NDArray[np.intp],
     *,
+    question_names: SharedNames,
     time_column: str,
     harness: str,
 ) -> RunLog:
@@ -156,7 +203,7 @@ def _run_log(
         raise InputError(f"run {run_key!r} has no time in column `{time_column}`")
     question = rows.questions.codes[chosen]
     is_first = np.diff(question, prepend=-1) != 0
-    question_ids = tuple(rows.questions.names[code] for code in question[is_first])
+    question_ids, content_hashes = question_names.of(question[is_first])
     reason = rows.verdicts.reason[chosen]
     return RunLog(
         run_key=run_key,
@@ -172,7 +219,7 @@ def _run_log(
         subset_id=facts.subset_id,
         session_id=facts.session_id,
         question_ids=question_ids,
-        content_hashes=("",) * len(question_ids),
+        content_hashes=content_hashes,
         question_index=(np.cumsum(is_first) - 1).astype(np.int32),
         trial=rows.trial[chosen],
         outcome=outcome,

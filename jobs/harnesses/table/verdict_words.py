@@ -62,6 +62,7 @@ def read_verdicts(
     error: Column | None,
     status: Column | None,
     threshold: float | None,
+    n_is_no: bool,
 ) -> Verdicts:
     """Turn the verdict column, with those that tell of errors, into outcomes.
 
@@ -73,7 +74,7 @@ def read_verdicts(
     InputError
         Naming the line and the unknown word, or the fraction that needs a threshold.
     """
-    outcome_of, word_reason = _read_words(table, verdict, threshold)
+    outcome_of, word_reason = _read_words(table, verdict, threshold, n_is_no=n_is_no)
     outcome = verdict.take(outcome_of, MISSING)
     reason_texts = [reason or "" for reason in word_reason]
     position = _Positions()
@@ -96,6 +97,11 @@ def read_verdicts(
     return Verdicts(outcome=outcome, reason=index, reasons=reasons, notes=tuple(notes))
 
 
+def says_yes(verdict: Column) -> bool:
+    """Whether a verdict is written as ``Y``, so that ``N`` means no."""
+    return any(isinstance(v, str) and v.strip() in ("Y", "y") for v in verdict.scalars())
+
+
 class _Positions:
     """Distinct reasons in the order they were met."""
 
@@ -114,15 +120,14 @@ class _Positions:
 
 
 def _read_words(
-    table: RawTable, column: Column, threshold: float | None
+    table: RawTable, column: Column, threshold: float | None, *, n_is_no: bool
 ) -> tuple[NDArray[np.int8], list[str | None]]:
     values = column.scalars()
-    has_yes = any(isinstance(value, str) and value.strip() in ("Y", "y") for value in values)
     outcomes = np.empty(len(values), dtype=np.int8)
     reasons: list[str | None] = []
     for code, value in enumerate(values):
         try:
-            outcomes[code], reason = _read_word(value, threshold, n_is_no=has_yes)
+            outcomes[code], reason = _read_word(value, threshold, n_is_no=n_is_no)
         except InputError as error:
             place = table.place(column.first_row(code))
             raise InputError(f"{place}, column `{column.name}`: {error}") from None

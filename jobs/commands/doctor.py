@@ -1,0 +1,44 @@
+"""`recurring-eval doctor`."""
+
+from typing import Annotated
+
+import typer
+
+from jobs.commands.options import ConfigOption, JsonOption, QuietOption
+
+
+def run(
+    accept_loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHY", help="Go on without commits that are lost; the reason is kept."
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Check that everything stored is whole, and will stay so; exit status 1 on a fault."""
+    from jobs.console import EXIT_ERROR, Console
+    from jobs.own_packages import foreign_packages
+
+    if foreign := foreign_packages():
+        # What follows may not even be importable.
+        Console(as_json=as_json).error(
+            "; ".join(foreign) + "; install recurring-eval in an environment of its own"
+        )
+        raise typer.Exit(EXIT_ERROR)
+    from jobs.app import start_app
+    from jobs.doctor import examine, give_up_losses
+    from recurring_eval.errors import InputError
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    if accept_loss is not None:
+        if not accept_loss.strip():
+            raise InputError("say with --accept-loss why the loss is accepted")
+        loss = give_up_losses(app, reason=accept_loss.strip())
+        app.console.progress(f"given up: {loss.lost}" if loss else "nothing is lost")
+    checkup = examine(app)
+    app.console.result(checkup, checkup.text())
+    if not checkup.ok:
+        raise typer.Exit(EXIT_ERROR)
