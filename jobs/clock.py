@@ -1,5 +1,6 @@
-"""The only place that reads the time of day."""
+"""The only place that reads a clock."""
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -41,3 +42,13 @@ class FixedClock:
     def now(self) -> datetime:
         """Return the fixed time, aware, in UTC."""
         return self.at.astimezone(UTC)
+
+
+def cpu_seconds() -> float:
+    """CPU seconds this process has used."""
+    return time.process_time()
+
+
+def elapsed_seconds() -> float:
+    """Seconds since some moment of this process, never going back."""
+    return time.monotonic()

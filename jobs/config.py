@@ -100,6 +100,19 @@ class RetentionSettings(_Section):
     verdicts_days: int | None = Field(default=None, ge=1)
 
 
+class ReplaySettings(_Section):
+    """Where the tasks of a replay run; an address is that of a cluster already running."""
+
+    backend: Literal["loky", "dask", "ray"] = "loky"
+    address: str | None = None
+
+    @model_validator(mode="after")
+    def _address_of_a_cluster(self) -> "ReplaySettings":
+        if self.address is not None and self.backend == "loky":
+            raise ValueError("`address` needs the backend dask or ray; loky stays on this machine")
+        return self
+
+
 class RunRule(_Section):
     """Purpose and family of the runs whose agent, tag or benchmark matches.
 
@@ -143,6 +156,7 @@ class Settings(BaseSettings):
     keep_backups : int
         How many of them are kept.
     retention : RetentionSettings
+    replay : ReplaySettings
     seed : int
         Root of every random stream.
     defaults : BenchmarkSettings
@@ -169,6 +183,7 @@ class Settings(BaseSettings):
     backups: Path = Path("recurring-eval-backups")
     keep_backups: int = Field(default=14, ge=1)
     retention: RetentionSettings = RetentionSettings()
+    replay: ReplaySettings = ReplaySettings()
     seed: int = Field(default=0, ge=0)
     defaults: BenchmarkSettings = BenchmarkSettings()
     benchmark: dict[str, BenchmarkSettings] = {}

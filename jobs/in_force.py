@@ -6,10 +6,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.fixed_methods import fixed_method
 from jobs.nightly_model import SUBSET_METHODS
 from jobs.verdict_counts import Verdicts
-from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.methods import METHODS, Method, estimate_score, method_named
+from recurring_eval.errors import NotEnoughDataError
+from recurring_eval.methods import Method, estimate_score
 from recurring_eval.records import Flag, ScoreEstimate, Subset
 from recurring_eval.replay import conformal_scale
 from storage.calibration_records import CalibrationRecord
@@ -73,14 +74,7 @@ def chosen_method(name: str) -> Method:
     InputError
         If it is unknown, or needs more than the verdicts on a subset.
     """
-    method = method_named(SUBSET_METHODS[0] if name == AUTO else name)
-    if method.needs_cache:
-        usable = [entry.name for entry in METHODS if not entry.needs_cache]
-        raise InputError(
-            f"method {name!r} does not estimate from a subset; choose {AUTO} or one of "
-            + ", ".join(usable)
-        )
-    return method
+    return fixed_method(SUBSET_METHODS[0] if name == AUTO else name)
 
 
 def estimate_under(

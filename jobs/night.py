@@ -12,6 +12,7 @@ from jobs.config import BenchmarkSettings, window_days
 from jobs.nightly_history import NightlyHistory, load_night
 from jobs.nightly_model import NightlyModel, fit_nightly_model
 from jobs.nightly_subsets import SubsetChoice, choose_subsets
+from jobs.nightly_summary import summary_of_night
 from jobs.targets import Target
 from recurring_eval.caching import Cache, build_cache
 from storage.caches import save_cache
@@ -137,7 +138,7 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
             epsilon=settings.cache.epsilon,
             min_trials=settings.cache.min_trials,
         )
-    message = _summary(data, choices, fitted)
+    message = summary_of_night(data, choices, fitted)
     with _timed(seconds, "store"), app.open_history() as history:
         with history.transaction():
             calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
@@ -178,6 +179,7 @@ def _store(
         created_at=now,
         data_end=data.window.runs[-1].started_at,
         model=fitted.model,
+        mirt=fitted.mirt,
         gpirt=fitted.gpirt,
         settings=_facts(night, data.window, fitted),
         residuals=fitted.residuals,
@@ -217,27 +219,6 @@ def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyModel) -> dic
         "missing": dict(night.settings.missing),
         "run_to_run_variance": fitted.run_to_run_variance,
     }
-
-
-def _summary(data: NightlyHistory, choices: list[SubsetChoice], fitted: NightlyModel) -> str:
-    window = data.window
-    parts = [f"{len(window.runs)} runs, {fitted.model.n_iterations} Newton steps"]
-    if window.stretched:
-        parts.append("window stretched back to hold more runs")
-    if window.under_covered:
-        n = len(window.under_covered)
-        parts.append(f"{n} under-covered {'run' if n == 1 else 'runs'} kept out")
-    if not choices:
-        n = len(data.bank.question_ids)
-        parts.append(f"no subset_sizes below {n} questions; ask with `recurring-eval subset --k`")
-    published: dict[str, list[str]] = {}
-    for choice in choices:
-        if choice.decision.publish:
-            k = choice.candidate.k
-            past = ", for that past night only" if k in data.overtaken else ""
-            published.setdefault(choice.decision.reason + past, []).append(str(k))
-    parts += [f"published k={', '.join(ks)}: {reason}" for reason, ks in published.items()]
-    return "; ".join(parts)
 
 
 @contextmanager

@@ -8,8 +8,14 @@ from typing import Final
 import numpy as np
 
 from jobs.randomness import generator
-from recurring_eval.calibration import RaschModel, fit_rasch, held_out_log_likelihood
-from recurring_eval.errors import NotEnoughDataError
+from recurring_eval.calibration import (
+    MirtModel,
+    RaschModel,
+    fit_rasch,
+    held_out_log_likelihood,
+    select_mirt,
+)
+from recurring_eval.errors import FitError, NotEnoughDataError
 from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
 from recurring_eval.intervals import run_to_run_variance
 from recurring_eval.irt import pass_probability
@@ -22,6 +28,9 @@ SUBSET_METHODS: Final = ("stratified+gpirt", "stratified+weighted")
 
 MIN_RUNS: Final = 4
 
+MIRT_MIN_RUNS: Final = 80
+"""With fewer runs methods of one ability are as good: k = 100 on the simulator."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyModel:
@@ -30,6 +39,10 @@ class NightlyModel:
     Attributes
     ----------
     model : RaschModel
+    mirt : MirtModel or None
+        None with fewer than `MIRT_MIN_RUNS` runs, or where it cannot be fitted.
+    without_mirt : str
+        Why there is none; empty when there is.
     gpirt : GpirtConstants
     residuals : tuple of ReplayResidual
         Of the subset methods at every size, oldest run first within each.
@@ -40,6 +53,8 @@ class NightlyModel:
     """
 
     model: RaschModel
+    mirt: MirtModel | None
+    without_mirt: str
     gpirt: GpirtConstants
     residuals: tuple[ReplayResidual, ...]
     run_to_run_variance: float
@@ -49,7 +64,7 @@ class NightlyModel:
 def fit_nightly_model(
     matrix: ResponseMatrix, *, configurations: Sequence[str], sizes: Sequence[int], seed: int
 ) -> NightlyModel:
-    """Fit the model, the gp-IRT constants and the replayed residuals.
+    """Fit the models, the gp-IRT constants and the replayed residuals.
 
     Parameters
     ----------
@@ -82,16 +97,31 @@ def fit_nightly_model(
     model = replace(model, held_out_log_likelihood=held_out)
     seconds["fit"] = perf_counter() - start
     start = perf_counter()
+    mirt, without_mirt = _several_abilities(matrix, seed=seed)
+    seconds["fit of several abilities"] = perf_counter() - start
+    start = perf_counter()
     gpirt = fit_gpirt_constants(matrix, rng=generator(seed, "gp-irt"))
     residuals = replay_residuals(matrix, sizes, seed=seed)
     seconds["replay"] = perf_counter() - start
     return NightlyModel(
         model=model,
+        mirt=mirt,
+        without_mirt=without_mirt,
         gpirt=gpirt,
         residuals=tuple(residuals),
         run_to_run_variance=_pair_variance(matrix, configurations, model),
         seconds=seconds,
     )
+
+
+def _several_abilities(matrix: ResponseMatrix, *, seed: int) -> tuple[MirtModel | None, str]:
+    """Fit the multidimensional model, or tell why not: the night goes on without it."""
+    if matrix.n_runs < MIRT_MIN_RUNS:
+        return None, f"{matrix.n_runs} runs, it needs {MIRT_MIN_RUNS}"
+    try:
+        return select_mirt(matrix, rng=generator(seed, "several abilities")), ""
+    except (FitError, NotEnoughDataError) as error:
+        return None, str(error)
 
 
 def replay_residuals(

@@ -1,8 +1,6 @@
 """Write the HTML report of a night and the index over all reports."""
 
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
@@ -15,6 +13,7 @@ from jobs.job_ledger import failure_message
 from jobs.nightly_page import nightly_page
 from jobs.recalibrate import Recalibration
 from jobs.targets import Target, choose_targets
+from jobs.whole_file import write_whole
 from recurring_eval.errors import InputError
 from reports.attention import attention_points
 from reports.context import IndexEntry, NightlyPage
@@ -75,7 +74,7 @@ def _publish(app: App, nights: Sequence[tuple[Target, date]]) -> list[Path]:
         entries, made_at=app.clock.now(), version=installed_version("recurring-eval")
     )
     for name, index in pages.items():
-        _write(folder / name, render_index(index))
+        write_whole(folder / name, render_index(index))
     if failures:
         raise InputError(f"not written: {'; '.join(failures)}")
     return written
@@ -85,8 +84,8 @@ def _publish_one(app: App, target: Target, day: date) -> Path:
     with app.open_history(read_only=True) as history:
         page = nightly_page(app, history, target, day)
     path = app.settings.reports / report_file_name(target.benchmark, target.family, day)
-    _write(path, render_nightly(page))
-    _write(path.with_suffix(ENTRY_SUFFIX), to_json(asdict(_entry(page, path.name))))
+    write_whole(path, render_nightly(page))
+    write_whole(path.with_suffix(ENTRY_SUFFIX), to_json(asdict(_entry(page, path.name))))
     return path
 
 
@@ -119,17 +118,3 @@ def _read_entry(path: Path) -> IndexEntry:
         raise InputError(
             f"{path}: cannot be read ({error}); remove it and run `recurring-eval report`"
         ) from None
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a whole file or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from jobs.app import App
+from jobs.fixed_methods import fixed_method
 from jobs.in_force import calibration_in_force
 from jobs.nightly_history import failing_reasons
 from jobs.nightly_model import replay_residuals
 from jobs.targets import Target, one_target
 from recurring_eval.errors import InputError
-from recurring_eval.methods import method_named
 from recurring_eval.replay import ReplayResidual
 from recurring_eval.subsets import STRATIFIED, stratified_subset
 from recurring_eval.validation import require_subset_size
@@ -69,7 +69,7 @@ def request_subset(
     NotEnoughDataError
         If nothing is calibrated yet.
     """
-    design = method_named(method).design
+    design = fixed_method(method).design
     if design != STRATIFIED:
         raise InputError(
             f"method {method!r} does not publish subsets; use {STRATIFIED} (with +gpirt or +pirt)"

@@ -98,6 +98,12 @@ alert_after = "36h"
 [retention]
 # verdicts_days = 365
 
+# `recurring-eval replay` spreads over processes of this machine (loky), or over a Dask
+# or Ray cluster whose package you install; without an address one is started here.
+[replay]
+backend = "loky"
+# address = "tcp://scheduler:8786"
+
 # One benchmark's own settings. Naming a benchmark here also lets `import` create it.
 # [benchmark.my-benchmark]
 # window = "90d"

@@ -1,4 +1,4 @@
-"""Curves of the Rasch model: pure functions of ability and difficulty, in logits."""
+"""Curves of the logistic models: pure functions of ability and difficulty, in logits."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,3 +40,24 @@ def item_information(ability: ArrayLike, difficulty: ArrayLike) -> NDArray[np.fl
     """
     x = np.subtract(ability, difficulty, dtype=np.float64)
     return sigmoid(x) * sigmoid(-x)
+
+
+def mirt_pass_probability(
+    ability: ArrayLike, discrimination: ArrayLike, difficulty: ArrayLike
+) -> NDArray[np.float64]:
+    r"""Probability of a pass, :math:`\sigma(\alpha^T\theta - \beta)`.
+
+    Parameters
+    ----------
+    ability : array_like, shape (..., d)
+    discrimination : array_like, shape (n, d)
+    difficulty : array_like, shape (n,)
+        An intercept, in logits.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+        In [0, 1].
+    """
+    slopes = np.asarray(discrimination, dtype=np.float64)
+    return sigmoid(np.asarray(ability, dtype=np.float64) @ slopes.T - np.asarray(difficulty))

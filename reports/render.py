@@ -10,6 +10,8 @@ from reports.attention import attention_points
 from reports.context import IndexPage, NightlyPage
 from reports.figures import figures
 from reports.ledger_tables import flag_groups, jobs_table, subsets_table, todays_errors_table
+from reports.replay_context import ReplayPage
+from reports.replay_sections import replay_figures
 from reports.summary import change_pp, error_matrix, leading_error
 
 if TYPE_CHECKING:
@@ -64,6 +66,25 @@ def render_index(page: IndexPage) -> str:
         Complete HTML document; its links are file names beside it.
     """
     return _environment().get_template("index.html.j2").render(page=page)
+
+
+def render_replay(page: ReplayPage) -> str:
+    """Render the page of one replay as a self-contained HTML document.
+
+    Parameters
+    ----------
+    page : ReplayPage
+
+    Returns
+    -------
+    str
+        The same text for the same page; it refers to nothing outside itself.
+    """
+    return (
+        _environment()
+        .get_template("replay.html.j2")
+        .render(page=page, figures=replay_figures(page))
+    )
 
 
 @cache

@@ -24,7 +24,7 @@ def insert_parameters(
     runs = run_row_ids(history, benchmark_id, model.run_ids)
     history.insert(
         "item_parameter",
-        _numbered(
+        numbered(
             calibration_id,
             question_id=pa.array(questions, pa.int32()),
             difficulty=pa.array(model.difficulty),
@@ -33,7 +33,7 @@ def insert_parameters(
     )
     history.insert(
         "run_ability",
-        _numbered(
+        numbered(
             calibration_id,
             run_id=pa.array([runs[key] for key in model.run_ids], pa.int32()),
             ability=pa.array(model.ability),
@@ -56,7 +56,7 @@ def insert_residuals(
     numbers = ("estimate", "full_pass_rate", "error", "model_sd")
     history.insert(
         "replay_residual",
-        _numbered(
+        numbered(
             calibration_id,
             first=n_before,
             run_id=pa.array([runs[residual.run_id] for residual in residuals], pa.int32()),
@@ -70,7 +70,8 @@ def insert_residuals(
     )
 
 
-def _numbered(calibration_id: int, *, first: int = 0, **columns: pa.Array) -> pa.Table:
+def numbered(calibration_id: int, *, first: int = 0, **columns: pa.Array) -> pa.Table:
+    """Rows of a calibration in their order, from position `first` on."""
     n = len(next(iter(columns.values())))
     return pa.table(
         {

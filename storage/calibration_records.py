@@ -6,6 +6,7 @@ from datetime import date as calendar_date
 from datetime import datetime
 from typing import Any
 
+from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.estimators.gpirt import GpirtConstants
 from recurring_eval.replay.residuals import ReplayResidual
@@ -50,7 +51,8 @@ class CalibrationRecord:
     """A calibration as saved and loaded; fields as in `CalibrationInfo`.
 
     `calibration_id` is 0 until saved. `gpirt` is None where the history was too
-    short for the constants; `residuals` are oldest first.
+    short for the constants, `mirt` where it was too short for several abilities;
+    `residuals` are oldest first.
     """
 
     calibration_id: int = 0
@@ -62,6 +64,7 @@ class CalibrationRecord:
     superseded_at: datetime | None = None
     data_end: datetime
     model: RaschModel
+    mirt: MirtModel | None = None
     gpirt: GpirtConstants | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     residuals: tuple[ReplayResidual, ...] = ()

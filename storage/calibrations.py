@@ -19,6 +19,7 @@ from storage.calibration_parameters import (
 from storage.calibration_records import CalibrationInfo, CalibrationRecord
 from storage.history import History
 from storage.keys import bank_question_ids
+from storage.mirt_parameters import insert_mirt, load_mirt
 from storage.times import from_store, to_utc
 
 __all__ = [
@@ -93,6 +94,11 @@ def save_calibration(
         settings=json.dumps(dict(record.settings), sort_keys=True, ensure_ascii=False),
     )
     insert_parameters(history, record, calibration_id, benchmark_id, questions)
+    if record.mirt is not None:
+        _, questions = bank_question_ids(
+            history, record.benchmark, record.bank_version, record.mirt.question_ids
+        )
+        insert_mirt(history, record.mirt, calibration_id, benchmark_id, questions)
     return calibration_id
 
 
@@ -190,6 +196,7 @@ def _load(history: History, info: CalibrationInfo) -> CalibrationRecord:
         superseded_at=info.superseded_at,
         data_end=info.data_end,
         model=load_model(history, info.calibration_id),
+        mirt=load_mirt(history, info.calibration_id),
         gpirt=GpirtConstants(outcome_variance=variance, irt_bias=bias) if known else None,
         settings=info.settings,
         residuals=load_residuals(history, info.calibration_id),

@@ -7,9 +7,9 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from threadpoolctl import threadpool_limits
 
 from recurring_eval.errors import FitError
+from recurring_eval.one_thread import one_thread
 
 Floats = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def maximise_posterior(
 
     # One BLAS thread: the same bits whatever the number of cores, and at these
     # sizes more threads burn CPU without being faster.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         point = evaluate(*_start(counts))
         step = _newton_step(counts, point, row_precision, column_precision)
         n_iterations = 0

@@ -135,7 +135,7 @@ def fit_gpirt_constants(matrix: ResponseMatrix, *, rng: np.random.Generator) -> 
     half = history.n_runs // 2
     model = fit_rasch(history.select_runs(slice(None, half)))
     later = history.select_runs(slice(half, None))
-    revealed = _reveal_half(later.trials > 0, rng)
+    revealed = reveal_half(later.trials > 0, rng)
     ability = estimate_abilities(
         model, np.where(revealed, later.passes, 0), np.where(revealed, later.trials, 0)
     )
@@ -148,7 +148,7 @@ def fit_gpirt_constants(matrix: ResponseMatrix, *, rng: np.random.Generator) -> 
     )
 
 
-def _reveal_half(valid: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+def reveal_half(valid: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Random half (rounded down) of the true cells of each row."""
     keys = np.where(valid, rng.random(valid.shape), np.inf)
     rank = np.argsort(np.argsort(keys, axis=1), axis=1)

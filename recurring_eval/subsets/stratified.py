@@ -1,6 +1,6 @@
 """Difficulty-stratified subsets: one question per stratum of the Rasch difficulties."""
 
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,8 +122,22 @@ def representatives(
     return chosen
 
 
+class NamedQuestions(Protocol):
+    """A fitted model, as far as a subset needs to know it."""
+
+    @property
+    def question_ids(self) -> tuple[str, ...]:
+        """Ids of its n questions."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of its parameters."""
+        ...
+
+
 def subset_of(
-    model: RaschModel,
+    model: NamedQuestions,
     bank_version: str,
     chosen: NDArray[np.intp],
     weights: NDArray[np.float64],

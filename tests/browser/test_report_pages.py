@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from reports.render import render_index, render_nightly
+from reports.render import render_index, render_nightly, render_replay
 from tests.browser.chromium import chromium, show
 from tests.reports.sample_page import HOSTILE, empty_page, hostile_page, sample_index, sample_page
+from tests.reports.sample_replay import hostile_replay, sample_replay
 
 pytestmark = pytest.mark.browser
 
@@ -15,6 +16,9 @@ PAGES = {
     "empty": lambda: render_nightly(empty_page()),
     "hostile": lambda: render_nightly(hostile_page(HOSTILE[1] + HOSTILE[3] + HOSTILE[4])),
     "index": lambda: render_index(sample_index()),
+    "replay": lambda: render_replay(sample_replay()),
+    "replay-groups": lambda: render_replay(sample_replay(groups=("other families", "a", "b"))),
+    "replay-hostile": lambda: render_replay(hostile_replay(HOSTILE[1] + HOSTILE[3] + HOSTILE[4])),
 }
 
 # Contrast of every visible text with the first opaque colour behind it (WCAG 2.2).

@@ -350,6 +350,7 @@ def test_a_partial_run_is_not_taken_for_a_full_one(calibrated):
         (("last", "--subset", "bench-k40"), "the history has no subset 'bench-k40'; near it: "),
         (("last", "--method", "magic"), "unknown method 'magic'; known are "),
         (("last", "--method", "cache"), "method 'cache' does not estimate from a subset; choose"),
+        (("last", "--method", "rasch-cat"), "method 'rasch-cat' is offered by `recurring-eval rep"),
         (("last", "--benchmark", "other"), "other"),
         (("run-00",), "'run-00' fits "),
     ],

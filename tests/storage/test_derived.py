@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from recurring_eval.caching import build_cache
+from recurring_eval.calibration.mirt import fit_mirt
 from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.errors import InputError
 from recurring_eval.estimators.gpirt import GpirtConstants
@@ -115,6 +116,20 @@ def test_calibration_reads_back_bit_for_bit_after_reopening(
         assert_same(loaded, dataclasses.replace(record, calibration_id=calibration_id))
         assert loaded.model.fingerprint == record.model.fingerprint
         assert loaded.n_runs == 6
+
+
+def test_model_of_several_abilities_reads_back_bit_for_bit(
+    history: History, runs: list[Run]
+) -> None:
+    matrix = load_matrix(history, runs[1:], QUESTIONS[::-1])
+    mirt = fit_mirt(matrix, dimensions=3, discrimination_sd=0.5, held_out_log_likelihood=-0.7)
+    record = calibration(history, runs, mirt=mirt)
+    plain = save(history, calibration(history, runs, date=date(2026, 2, 28)))
+    loaded = calibration_by_id(history, save(history, record))
+    assert loaded.mirt is not None
+    assert_same(loaded.mirt, mirt)
+    assert loaded.mirt.fingerprint == mirt.fingerprint
+    assert calibration_by_id(history, plain).mirt is None
 
 
 def test_added_residuals_follow_those_saved(history: History, runs: list[Run]) -> None:

@@ -38,7 +38,8 @@ def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 def test_every_past_schema_has_a_fixture() -> None:
-    assert [int(file.name[:4]) for file in FIXTURES] == [*range(1, LATEST)]
+    past = [migration.version for migration in shipped_migrations()[:-1]]
+    assert [int(file.name[:4]) for file in FIXTURES] == past
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda file: file.name[:4])

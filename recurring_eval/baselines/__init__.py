@@ -1,0 +1,1 @@
+"""Published methods that replays compare with; the product does not offer them."""

@@ -1,0 +1,195 @@
+"""One method, prepared on a fold's calibrating runs and tried on its targets."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recurring_eval.errors import FitError, NotEnoughDataError
+from recurring_eval.methods.prepared import MethodEstimates, PreparedMethod, ReplayMethod
+from recurring_eval.replay.splits import Fold
+from recurring_eval.response_matrix import ResponseMatrix
+
+_FIT_SEED: Final = 0
+
+
+class Streams(Protocol):
+    """Hands out the random stream of a seed and a purpose, always the same."""
+
+    def __call__(self, seed: int, *names: str) -> np.random.Generator:
+        """Return a new generator at the beginning of its stream."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetEstimates:
+    """What a method says of each target when it may ask k questions.
+
+    Attributes
+    ----------
+    k : int
+    pass_rate : ndarray, shape (m,)
+        NaN where the method has no estimate.
+    n_executed : ndarray of int64, shape (m,)
+    low, high : ndarray, shape (m,), or None
+        90 % intervals, where the method gives them.
+    cpu_s : float
+        CPU seconds for all targets.
+    """
+
+    k: int
+    pass_rate: NDArray[np.float64]
+    n_executed: NDArray[np.int64]
+    low: NDArray[np.float64] | None
+    high: NDArray[np.float64] | None
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldEstimates:
+    """One method on one fold under one seed.
+
+    Attributes
+    ----------
+    random : bool
+        Whether anything was drawn to ask. Where not, other seeds would say the same.
+    fit_cpu_s : float or None
+        CPU seconds of the preparation; None where an earlier seed's was used again.
+    budgets : tuple of BudgetEstimates
+        One for each size asked for; none where `failure` says why.
+    decides_budget : bool
+        Whether the number of questions is the method's own choice.
+    failure : str
+    """
+
+    method: str
+    seed: int
+    random: bool
+    fit_cpu_s: float | None
+    budgets: tuple[BudgetEstimates, ...]
+    decides_budget: bool = False
+    failure: str = ""
+
+
+def run_fold(
+    matrix: ResponseMatrix,
+    fold: Fold,
+    method: ReplayMethod,
+    *,
+    name: str | None = None,
+    sizes: Sequence[int],
+    seeds: Sequence[int],
+    streams: Streams,
+    cpu_clock: Callable[[], float],
+) -> list[FoldEstimates]:
+    """Prepare a method on a fold's source alone and estimate each of its targets.
+
+    Seeds are those of asking: what a preparation draws (starting values, cells held out)
+    belongs to the fold, so it is prepared once and used for all seeds. A method that draws
+    nothing when it asks is run under the first seed only. One whose budget is an outcome is asked
+    once, and its answer stands for every size. The streams are named by what they are
+    for, so a result never depends on the other budgets, seeds, folds or methods.
+
+    Parameters
+    ----------
+    matrix : ResponseMatrix
+        Runs of all folds.
+    fold : Fold
+    method : ReplayMethod
+    name : str, optional
+        What the user calls the method; recorded with the result.
+    sizes : sequence of int
+        Distinct numbers of questions.
+    seeds : sequence of int
+    streams : Streams
+        Of this split, fold and method.
+    cpu_clock : callable
+        CPU seconds used so far.
+    """
+    source, targets = matrix.select_runs(fold.source), matrix.select_runs(fold.targets)
+    label = method.name if name is None else name
+    fit: _Fit | None = None
+    results: list[FoldEstimates] = []
+    for seed in seeds:
+        try:
+            reused = fit is not None
+            if fit is None:
+                fit = _prepare(method, source, streams(_FIT_SEED, "fit"), cpu_clock)
+            estimated = [
+                _estimate(fit.prepared, targets, k, streams(seed, "ask", str(k)), cpu_clock)
+                for k in (sizes[-1:] if method.budget_is_outcome else sizes)
+            ]
+        except (FitError, NotEnoughDataError) as error:
+            return [_failed(label, seed, error)]
+        random = any(drew for _, drew in estimated)
+        results.append(
+            FoldEstimates(
+                method=label,
+                seed=seed,
+                random=random,
+                fit_cpu_s=None if reused else fit.cpu_s,
+                decides_budget=method.budget_is_outcome,
+                budgets=tuple(
+                    replace(budget, k=k)
+                    for k, (budget, _) in zip(
+                        sizes, estimated * (len(sizes) // len(estimated)), strict=True
+                    )
+                ),
+            )
+        )
+        if not random:
+            break
+    return results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fit:
+    prepared: PreparedMethod
+    cpu_s: float
+
+
+def _prepare(
+    method: ReplayMethod,
+    source: ResponseMatrix,
+    rng: np.random.Generator,
+    cpu_clock: Callable[[], float],
+) -> _Fit:
+    start = cpu_clock()
+    prepared = method.prepare(source, rng=rng)
+    return _Fit(prepared=prepared, cpu_s=cpu_clock() - start)
+
+
+def _estimate(
+    prepared: PreparedMethod,
+    targets: ResponseMatrix,
+    k: int,
+    rng: np.random.Generator,
+    cpu_clock: Callable[[], float],
+) -> tuple[BudgetEstimates, bool]:
+    """Estimates, and whether anything was drawn for them."""
+    before, start = _position(rng), cpu_clock()
+    said: MethodEstimates = prepared.estimate(targets, k, rng=rng)
+    spent = cpu_clock() - start
+    budget = BudgetEstimates(
+        k=k,
+        pass_rate=np.asarray(said.pass_rate, dtype=np.float64),
+        n_executed=np.asarray(said.n_executed, dtype=np.int64),
+        low=None if said.low is None else np.asarray(said.low, dtype=np.float64),
+        high=None if said.high is None else np.asarray(said.high, dtype=np.float64),
+        cpu_s=spent,
+    )
+    return budget, _position(rng) != before
+
+
+def _position(rng: np.random.Generator) -> tuple[object, object]:
+    """Where a stream stands: drawing and spawning move it on."""
+    seeds = rng.bit_generator.seed_seq
+    return rng.bit_generator.state, getattr(seeds, "n_children_spawned", 0)
+
+
+def _failed(label: str, seed: int, error: Exception) -> FoldEstimates:
+    return FoldEstimates(
+        method=label, seed=seed, random=False, fit_cpu_s=None, budgets=(), failure=str(error)
+    )
