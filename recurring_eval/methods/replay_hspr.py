@@ -63,7 +63,7 @@ class HsprScorer:
 
 
 def average_at(k: int) -> HsprConfig:  # noqa: ARG001  the same for every budget
-    """Configuration of ``hspr-average``."""
+    """Return the configuration of ``hspr-average``."""
     return AVERAGE
 
 
