@@ -10,6 +10,7 @@ from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import FitError, InputError
 from recurring_eval.irt import item_information, pass_probability
 from recurring_eval.records import AbilityEstimate
+from recurring_eval.validation import checked_counts, order_by_id
 
 Floats = NDArray[np.float64]
 
@@ -60,8 +61,8 @@ def estimate_ability(
         prior_precision=prior_precision,
     )
     _, precision = _prior(model, prior_mean, prior_precision)
-    asked = np.asarray(trials, dtype=np.float64)[_by_id(model)]
-    information = item_information(theta, model.difficulty[_by_id(model)])
+    asked = np.asarray(trials, dtype=np.float64)[order_by_id(model.question_ids)]
+    information = item_information(theta, model.difficulty[order_by_id(model.question_ids)])
     total = float((asked * information).sum()) + precision
     return AbilityEstimate(
         theta=theta,
@@ -98,8 +99,8 @@ def estimate_abilities(
         Shapes or counts are not acceptable, or the precision is below 1e-9.
     """
     mean, precision = _prior(model, prior_mean, prior_precision)
-    successes, asked = _checked_counts(model, passes, trials)
-    order = _by_id(model)
+    successes, asked = checked_counts(passes, trials, model.n_questions)
+    order = order_by_id(model.question_ids)
     return _posterior_modes(
         successes.sum(axis=1),
         np.ascontiguousarray(asked[:, order]),
@@ -154,11 +155,6 @@ def _score(
     return successes - expected.sum(axis=1), curvature
 
 
-def _by_id(model: RaschModel) -> NDArray[np.intp]:
-    order = sorted(range(model.n_questions), key=model.question_ids.__getitem__)
-    return np.array(order, dtype=np.intp)
-
-
 def _prior(
     model: RaschModel, prior_mean: float | None, prior_precision: float | None
 ) -> tuple[float, float]:
@@ -170,18 +166,3 @@ def _prior(
             f"give a finite mean and a precision of at least {SMALLEST_PRECISION:g}"
         )
     return mean, precision
-
-
-def _checked_counts(
-    model: RaschModel, passes: ArrayLike, trials: ArrayLike
-) -> tuple[Floats, Floats]:
-    successes = np.asarray(passes, dtype=np.float64)
-    asked = np.asarray(trials, dtype=np.float64)
-    if successes.shape != asked.shape or asked.shape[1:] != (model.n_questions,):
-        raise InputError(
-            f"`passes` {successes.shape} and `trials` {asked.shape} need one column for each of "
-            f"the model's {model.n_questions} questions"
-        )
-    if not ((successes >= 0) & (successes <= asked) & np.isfinite(asked)).all():
-        raise InputError("`passes` must lie between 0 and `trials` for every question")
-    return successes, asked

@@ -9,6 +9,7 @@ from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.errors import InputError
 from recurring_eval.posterior import posterior_information, posterior_modes
 from recurring_eval.records import AbilityEstimate
+from recurring_eval.validation import checked_counts, order_by_id
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def estimate_mirt_ability(
         prior_precision=prior_precision,
     )
     _, precision = checked_prior(model, prior_mean, prior_precision)
-    order = _by_id(model)
+    order = order_by_id(model.question_ids)
     information = posterior_information(
         theta,
         model.discrimination[order],
@@ -101,8 +102,8 @@ def estimate_mirt_abilities(
         Shapes or counts are not acceptable, or the precision is not positive.
     """
     mean, precision = checked_prior(model, prior_mean, prior_precision)
-    successes, asked = _checked_counts(model, passes, trials)
-    order = _by_id(model)
+    successes, asked = checked_counts(passes, trials, model.n_questions)
+    order = order_by_id(model.question_ids)
     return posterior_modes(
         model.discrimination[order],
         model.difficulty[order],
@@ -136,23 +137,3 @@ def checked_prior(
             "give a finite mean and a positive precision"
         )
     return mean, precision
-
-
-def _by_id(model: MirtModel) -> NDArray[np.intp]:
-    order = sorted(range(model.n_questions), key=model.question_ids.__getitem__)
-    return np.array(order, dtype=np.intp)
-
-
-def _checked_counts(
-    model: MirtModel, passes: ArrayLike, trials: ArrayLike
-) -> tuple[Floats, Floats]:
-    successes = np.asarray(passes, dtype=np.float64)
-    asked = np.asarray(trials, dtype=np.float64)
-    if successes.shape != asked.shape or asked.shape[1:] != (model.n_questions,):
-        raise InputError(
-            f"`passes` {successes.shape} and `trials` {asked.shape} need one column for each of "
-            f"the model's {model.n_questions} questions"
-        )
-    if not ((successes >= 0) & (successes <= asked) & np.isfinite(asked)).all():
-        raise InputError("`passes` must lie between 0 and `trials` for every question")
-    return successes, asked

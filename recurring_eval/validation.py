@@ -45,3 +45,30 @@ def first_duplicate(ids: Sequence[str]) -> str | None:
             return identifier
         seen.add(identifier)
     return None
+
+
+def checked_counts(
+    passes: ArrayLike, trials: ArrayLike, n_questions: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Verdict counts of m runs on a model's questions as floats, each of shape (m, n).
+
+    Raises
+    ------
+    InputError
+        The shapes do not fit each other and the questions, or a count is not possible.
+    """
+    successes = np.asarray(passes, dtype=np.float64)
+    asked = np.asarray(trials, dtype=np.float64)
+    if successes.shape != asked.shape or asked.shape[1:] != (n_questions,):
+        raise InputError(
+            f"`passes` {successes.shape} and `trials` {asked.shape} need one column for each of "
+            f"the model's {n_questions} questions"
+        )
+    if not ((successes >= 0) & (successes <= asked) & np.isfinite(asked)).all():
+        raise InputError("`passes` must lie between 0 and `trials` for every question")
+    return successes, asked
+
+
+def order_by_id(ids: Sequence[str]) -> NDArray[np.intp]:
+    """Positions of ids in ascending order, so that sums do not depend on theirs."""
+    return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)

@@ -9,6 +9,7 @@ from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.mirt_ability import checked_prior
+from recurring_eval.validation import order_by_id
 
 Floats = NDArray[np.float64]
 Model = RaschModel | MirtModel
@@ -99,8 +100,7 @@ def logits(questions: AskableQuestions, theta: Floats) -> Floats:
 
 def _priority(model: Model, tie_order: ArrayLike | None) -> NDArray[np.intp]:
     if tie_order is None:
-        by_id = sorted(range(model.n_questions), key=model.question_ids.__getitem__)
-        return np.array(by_id, dtype=np.intp)
+        return order_by_id(model.question_ids)
     ranks = np.asarray(tie_order)
     if not np.array_equal(np.sort(ranks), np.arange(model.n_questions)):
         raise InputError(

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.adaptive.estimate import AdaptiveEstimates, estimate_scores, posterior_of
-from recurring_eval.adaptive.questions import AskableQuestions, Floats, Model
+from recurring_eval.adaptive.questions import Floats, Model
 from recurring_eval.adaptive.rules import questions_for, rule_for
 from recurring_eval.errors import InputError
-from recurring_eval.validation import require_subset_size
+from recurring_eval.validation import checked_counts, require_subset_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,9 @@ def replay_sessions(
         tie_order=tie_order,
     )
     choose = rule_for(method, model).choose
-    successes, counts = _aligned(questions, passes, trials)
+    successes, counts = (
+        table[:, questions.order] for table in checked_counts(passes, trials, questions.n_questions)
+    )
     inside = counts > 0
     if population is not None:
         inside = np.broadcast_to(np.asarray(population, dtype=np.bool_), counts.shape)
@@ -143,18 +145,3 @@ class _Sessions:
         self.asked[rows, n_asked] = chosen
         self.asked_passes[rows, n_asked] = self.passes[rows, chosen]
         self.asked_trials[rows, n_asked] = self.trials[rows, chosen]
-
-
-def _aligned(
-    questions: AskableQuestions, passes: ArrayLike, trials: ArrayLike
-) -> tuple[Floats, Floats]:
-    successes = np.asarray(passes, dtype=np.float64)
-    counts = np.asarray(trials, dtype=np.float64)
-    if successes.shape != counts.shape or counts.shape[1:] != (questions.n_questions,):
-        raise InputError(
-            f"`passes` {successes.shape} and `trials` {counts.shape} need one column for each of "
-            f"the model's {questions.n_questions} questions"
-        )
-    if not ((successes >= 0) & (successes <= counts) & np.isfinite(counts)).all():
-        raise InputError("`passes` must lie between 0 and `trials` for every question")
-    return successes[:, questions.order], counts[:, questions.order]

@@ -9,6 +9,7 @@ from recurring_eval.calibration.newton import Counts, log_likelihood_of, maximis
 from recurring_eval.calibration.rasch_model import RaschModel
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
+from recurring_eval.validation import order_by_id
 
 __all__ = ["RaschModel", "canonical_order", "fit_rasch", "log_posterior"]
 
@@ -140,8 +141,7 @@ def log_posterior(
 def canonical_order(matrix: ResponseMatrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows by start time and id, columns by id: floating sums then see one order only."""
     by_time = sorted(range(matrix.n_runs), key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
-    by_id = sorted(range(matrix.n_questions), key=matrix.question_ids.__getitem__)
-    return np.array(by_time, dtype=np.intp), np.array(by_id, dtype=np.intp)
+    return np.array(by_time, dtype=np.intp), order_by_id(matrix.question_ids)
 
 
 def _check_settings(

@@ -12,7 +12,7 @@ from recurring_eval.estimators import feasible_range
 from recurring_eval.methods.prepared import MethodEstimates
 from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.validation import require_subset_size
+from recurring_eval.validation import order_by_id, require_subset_size
 
 Floats = NDArray[np.float64]
 
@@ -79,8 +79,8 @@ class PreparedInOrder:
         """Put targets in order, score them, move the scores into the feasible range."""
         _check_questions(targets, self.question_ids)
         require_subset_size(k, targets.n_questions)
-        rows = sorted(range(targets.n_runs), key=targets.run_ids.__getitem__)
-        by_id = targets.select_runs(np.array(rows, dtype=np.intp))
+        rows = order_by_id(targets.run_ids)
+        by_id = targets.select_runs(rows)
         ordered = by_id.align_questions(self.question_ids)
         with one_thread():
             scored = self.scorer.score(ordered, k, rng=rng)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.records import Subset
-from recurring_eval.validation import require_subset_size
+from recurring_eval.validation import order_by_id, require_subset_size
 
 STRATIFIED: Final = "stratified"
 """Design name, part of a subset's hash."""
@@ -94,8 +94,7 @@ def difficulty_order(
 def key_ranks(question_ids: tuple[str, ...]) -> NDArray[np.intp]:
     """Rank of each question key in sorted order, shape (N,)."""
     ranks = np.empty(len(question_ids), dtype=np.intp)
-    by_key = sorted(range(len(question_ids)), key=question_ids.__getitem__)
-    ranks[by_key] = np.arange(len(question_ids))
+    ranks[order_by_id(question_ids)] = np.arange(len(question_ids))
     return ranks
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.harnesses.harness import ReadOptions
-from jobs.harnesses.table.column import Column, RawTable, normalised
+from jobs.harnesses.table.amounts import amounts
+from jobs.harnesses.table.column import Column, RawTable
 from jobs.harnesses.table.distinct_rows import drop_repeated_rows
 from jobs.harnesses.table.identifiers import (
     Keys,
@@ -25,7 +26,6 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog, RunPurpose
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECONDS: Final = "latency_ms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +173,8 @@ def _read_rows(
         verdicts=verdicts,
         started=started.microseconds,
         finished=finished,
-        duration=_amounts(columns.get("duration"), table.n_rows),
-        cost=_amounts(columns.get("cost"), table.n_rows),
+        duration=amounts(columns.get("duration"), table.n_rows),
+        cost=amounts(columns.get("cost"), table.n_rows),
     )
     return rows, [*notes, *verdicts.notes, *started.notes]
 
@@ -234,21 +234,3 @@ def _run_log(
 
 def _moment(microseconds: np.int64) -> datetime:
     return _EPOCH + timedelta(microseconds=int(microseconds))
-
-
-def _amounts(column: Column | None, n_rows: int) -> NDArray[np.float64]:
-    """Non-negative numbers, durations in seconds; NaN where the cell has none."""
-    if column is None:
-        return np.full(n_rows, np.nan)
-    numbers = np.array([_amount(value) for value in column.scalars()], dtype=np.float64)
-    if normalised(column.name) == _MILLISECONDS:
-        numbers = numbers / 1000.0
-    return column.take(numbers, np.nan)
-
-
-def _amount(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else float("nan")
-    except (ValueError, OverflowError):
-        return float("nan")
-    return number if 0.0 <= number < float("inf") else float("nan")
