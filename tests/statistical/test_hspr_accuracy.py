@@ -107,7 +107,7 @@ def test_staged_selection_on_pro():
 
 
 @measurement
-@pytest.mark.xfail(strict=True, reason="measured 2.13 pp over two assignments, bar 2.05")
+@pytest.mark.xfail(strict=True, reason="measured 2.13 pp against a bar of 2.05")
 def test_staged_selection_on_verified():
     (found,), _ = measure(bank("swebench_verified"), staged, splits=range(2), seeds=1)
     print(f"\nVerified 10 %: staged {found}")
