@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -14,16 +13,16 @@ from jobs.import_report import KNOWN, REFUSED, SKIPPED, FileReport, ImportReport
 from jobs.import_sources import Source, all_questions, read_sources
 from jobs.import_targets import Addressing, prepare_bank, questions_by_benchmark
 from jobs.part_notes import merged_notes
+from jobs.stored_starts import with_stored_starts
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog, RunPurpose
 from storage.benchmarks import benchmark_names
 from storage.history import History
 from storage.imported_files import ImportedFile, remember_file, remembered_files
-from storage.runs import RunWritten, list_runs, write_runs
+from storage.runs import RunWritten, write_runs
 from storage.subsets import subset_benchmarks
 
 _STATUSES: Final = ("imported", "replaced", "extended", "already there")
-_SAME_RUN: Final = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +181,7 @@ def _store(
                     written += write_runs(
                         history,
                         benchmark,
-                        logs if options.replace else _with_stored_starts(history, benchmark, logs),
+                        logs if options.replace else with_stored_starts(history, benchmark, logs),
                         imported_at=now,
                         replace=options.replace,
                         file_hash=source.file_hash,
@@ -210,26 +209,6 @@ def _store(
         notes=merged_notes(notes),
     )
     return report, written
-
-
-def _with_stored_starts(history: History, benchmark: str, logs: list[RunLog]) -> list[RunLog]:
-    """Give a log the start the history knows, where it is another part of the same run.
-
-    A run's start is its earliest verdict, which only one of its parts holds.
-    """
-    near = list_runs(
-        history,
-        benchmark,
-        since=min(log.started_at for log in logs) - _SAME_RUN,
-        before=max(log.started_at for log in logs) + _SAME_RUN,
-    )
-    starts = {run.run_key: run.started_at for run in near}
-    return [
-        replace(log, started_at=starts[log.run_key])
-        if log.run_key in starts and abs(log.started_at - starts[log.run_key]) < _SAME_RUN
-        else log
-        for log in logs
-    ]
 
 
 def _not_imported(source: Source) -> FileReport:

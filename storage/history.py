@@ -17,8 +17,8 @@ from storage.commits import commit
 from storage.connect import one_line_errors, one_writer
 from storage.create import create_file
 from storage.errors import HistoryError
-from storage.open_files import note_written, register, release
-from storage.opening import open_again, open_checked, require_file
+from storage.open_files import note_written, release
+from storage.opening import open_counted
 from storage.seal import seal
 
 WAIT_S: Final = 30.0
@@ -28,8 +28,8 @@ T = TypeVar("T")
 class History:
     """An open history of verdicts.
 
-    One process writes or many read; keep it open only while reading or writing,
-    not while computing. Made by `create` or `open`; closes as a context manager.
+    One process writes or many read; keep it open only while reading or writing.
+    Made by `create` or `open`; closes as a context manager. `notes` say what was unusual.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class History:
         self.path = path
         self.read_only = read_only
         self.notes = notes
-        """What was unusual about the file when it was opened."""
 
     @classmethod
     def create(cls, path: Path | str, *, now: datetime | None = None) -> Self:
@@ -99,16 +98,7 @@ class History:
             If the file cannot be used, or is open in this process in the other mode.
         """
         path = Path(path)
-        require_file(path)
-        # What this process holds already was checked, and may be changing.
-        open_file = open_checked if register(path) else open_again
-        try:
-            opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
-        except BaseException:
-            release(path)
-            raise
-        if opened.unclean and not read_only:
-            note_written(path)
+        opened = open_counted(path, read_only=read_only, wait_seconds=wait_seconds)
         return cls(
             opened.connection,
             path,
