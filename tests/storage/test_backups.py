@@ -144,7 +144,7 @@ def test_restore_brings_everything_back(path: Path, tmp_path: Path, harm: str) -
     assert len(kept) == (0 if harm == "delete" else 1)
     sidecar = read_sidecar(path)
     assert sidecar is not None
-    assert sidecar.sequence == 8
+    assert sidecar.sequence == 9
 
 
 def test_damaged_or_foreign_backup_changes_nothing(path: Path, tmp_path: Path) -> None:

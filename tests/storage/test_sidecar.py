@@ -223,7 +223,7 @@ def test_loss_is_accepted_for_a_reason_that_is_kept(path: Path) -> None:
         add_run(history, "x")
     after = read_sidecar(path)
     assert after is not None
-    assert after.sequence == 9
+    assert after.sequence == 10
 
 
 def test_unreadable_log_is_set_aside_when_its_loss_is_accepted(path: Path) -> None:
