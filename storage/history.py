@@ -17,8 +17,8 @@ from storage.commits import commit
 from storage.connect import one_line_errors, one_writer
 from storage.create import create_file
 from storage.errors import HistoryError
-from storage.open_files import note_written, register, release
-from storage.opening import Opened, open_again, open_checked, require_file
+from storage.open_files import note_written, release
+from storage.opening import Opened, open_counted
 from storage.seal import seal
 
 WAIT_S: Final = 30.0
@@ -90,16 +90,8 @@ class History:
         HistoryError
             If the file cannot be used, or is open in this process in the other mode.
         """
-        require_file(path := Path(path))
-        # What this process holds already was checked, and may be changing.
-        open_file = open_checked if register(path) else open_again
-        try:
-            opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
-        except BaseException:
-            release(path)
-            raise
-        if opened.unclean and not read_only:
-            note_written(path)
+        path = Path(path)
+        opened = open_counted(path, read_only=read_only, wait_seconds=wait_seconds)
         return cls(opened, path, read_only=read_only, wait_seconds=wait_seconds)
 
     def __enter__(self) -> Self:
