@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from recurring_eval.records import MISSING, Bank, RunLog
+from storage.migrate import shipped_migrations
 
 BENCHMARK = "swebench-verified"
 NOW = datetime(2026, 3, 1, 2, 0, 0, 123456, tzinfo=UTC)
 START = datetime(2026, 2, 1, 6, 30, tzinfo=UTC)
+EMPTY = sum(migration.version >= 2 for migration in shipped_migrations())
+"""Commits of a history without runs: the schema counts them from version 2 on."""
 QUESTIONS = tuple(f"q{index:02d}" for index in range(10))
 
 

@@ -14,11 +14,10 @@ from storage.compact import compact
 from storage.errors import HistoryDamagedError, HistoryError, HistoryLockedError
 from storage.files import sidecar_path
 from storage.history import History
-from storage.migrate import shipped_migrations
 from storage.restore import restore_backup
 from storage.runs import list_runs
 from storage.sidecar import read_sidecar
-from tests.storage.builders import BENCHMARK, NOW
+from tests.storage.builders import BENCHMARK, EMPTY, NOW
 from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
 from tests.storage.test_history import hold_in_another_process
 
@@ -134,8 +133,8 @@ def test_restore_brings_everything_back(path: Path, tmp_path: Path, harm: str) -
             History.open(path)
     before = damaged.read_bytes() if damaged.exists() else b""
     done = restore_backup(made.path, path, now=NOW)
-    late = len(shipped_migrations()) + 4
-    assert done.lost.startswith(f"commits {late} to {late} (lost: run +1, verdict +10")
+    lost = EMPTY + 5
+    assert done.lost.startswith(f"commits {lost} to {lost} (lost: run +1, verdict +10")
     assert keys(path) == ["r0", "r1", "r2"]
     with History.open(path) as history:
         (loss,) = history.check(accepted_losses)
@@ -146,7 +145,7 @@ def test_restore_brings_everything_back(path: Path, tmp_path: Path, harm: str) -
     assert len(kept) == (0 if harm == "delete" else 1)
     sidecar = read_sidecar(path)
     assert sidecar is not None
-    assert sidecar.sequence == late + 2
+    assert sidecar.sequence == EMPTY + 7
 
 
 def test_damaged_or_foreign_backup_changes_nothing(path: Path, tmp_path: Path) -> None:

@@ -11,10 +11,9 @@ from storage.accept_loss import accept_loss, accepted_losses
 from storage.errors import HistoryDamagedError, HistoryError, HistoryNotFoundError
 from storage.files import sidecar_path
 from storage.history import History
-from storage.migrate import shipped_migrations
 from storage.runs import list_runs
 from storage.sidecar import read_sidecar, write_sidecar
-from tests.storage.builders import BENCHMARK, NOW
+from tests.storage.builders import BENCHMARK, EMPTY, NOW
 from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
 
 
@@ -148,9 +147,8 @@ def test_older_copy_in_the_place_of_the_history_is_refused(path: Path, tmp_path:
     with History.open(path) as history:
         add_run(history, "x")
     shutil.copy(tmp_path / "old", path)
-    last = len(shipped_migrations()) + 3
-    told = f"ends with number {last}, but history.seq knows {last + 1}"
-    with pytest.raises(HistoryDamagedError, match=told):
+    numbers = f"ends with number {EMPTY + 4}, but history.seq knows {EMPTY + 5}"
+    with pytest.raises(HistoryDamagedError, match=numbers):
         History.open(path)
 
 
@@ -219,15 +217,15 @@ def test_loss_is_accepted_for_a_reason_that_is_kept(path: Path) -> None:
     log_of(path).unlink()
     loss = accept_loss(path, reason="imported again from the logs", now=NOW)
     assert loss is not None
-    first = len(shipped_migrations()) + 4
-    assert loss.lost.startswith(f"commits {first} to {first + 1} (lost: run +1, verdict +10;")
+    lost = f"commits {EMPTY + 5} to {EMPTY + 6} (lost: run +1, verdict +10;"
+    assert loss.lost.startswith(lost)
     with History.open(path) as history:
         assert history.notes == ()
         assert history.check(accepted_losses) == [loss]
         add_run(history, "x")
     after = read_sidecar(path)
     assert after is not None
-    assert after.sequence == first + 3
+    assert after.sequence == EMPTY + 8
 
 
 def test_unreadable_log_is_set_aside_when_its_loss_is_accepted(path: Path) -> None:
