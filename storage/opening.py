@@ -62,7 +62,9 @@ def require_file(path: Path) -> None:
             return
     except OSError as error:
         raise HistoryError(f"the history {path} cannot be read: {error.strerror}") from error
-    what = "is empty" if path.is_file() else "does not exist"
+    what = "does not exist"
+    if path.exists():
+        what = "is empty" if path.is_file() else "is a folder, not a file"
     if sidecar_path(path).is_file():
         raise HistoryDamagedError(
             f"the history {path} {what}, but its sidecar {sidecar_path(path).name} is there; "
