@@ -4,6 +4,7 @@ from pathlib import Path
 
 from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
+from jobs.import_rules import with_stored_rules
 from jobs.import_sources import read_sources
 from jobs.import_targets import Addressing, asked_subset
 from jobs.in_force import AUTO, calibration_for_partial, calibration_in_force
@@ -13,6 +14,7 @@ from jobs.targets import one_benchmark
 from jobs.verdict_counts import verdicts_of
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
+from storage.benchmarks import benchmark_names
 from storage.subsets import subset_benchmarks
 
 
@@ -43,7 +45,15 @@ def estimate_file(
     InputError
         If the file is refused, holds several runs, or questions nobody knows.
     """
-    (source,) = read_sources([path], harness="auto", options=options or ReadOptions())
+    with app.open_history(read_only=True) as history:
+        known = benchmark_names(history)
+        options = with_stored_rules(
+            history,
+            options or ReadOptions(),
+            benchmark=benchmark,
+            only=known[0] if len(known) == 1 else None,
+        )
+    (source,) = read_sources([path], harness="auto", options=options)
     if source.refusal is not None:
         raise InputError(f"{path}: {source.refusal}")
     if len(source.logs) != 1:
@@ -53,8 +63,13 @@ def estimate_file(
         )
     with app.open_history(read_only=True) as history:
         log = source.logs[0]
-        implied = subset_benchmarks(history).get(asked_subset(log, subset_id) or "")
-        name = one_benchmark(history, benchmark or log.benchmark or implied)
+        handed_out = subset_benchmarks(history)
+        subset_id = asked_subset(log, subset_id, handed_out)
+        implied = handed_out.get(subset_id or "")
+        named = log.benchmark
+        if source.has_tasks and named is not None:
+            named = implied or options.task_benchmarks.get((log.harness, named), named)
+        name = one_benchmark(history, benchmark or named or implied)
         log = _as_imported(app, log, name, subset_id)
         subset = find_asked(history, log.subset_id, log.run_key, name)
         target = (name, log.agent_family)

@@ -1,15 +1,47 @@
-"""What a run that was asked a selection, or came back thin, makes the user wonder about."""
+"""What came back of a run, compared with what was asked."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from recurring_eval.errors import InputError
-from recurring_eval.records import FULL_RUN_MIN_VALID, MISSING, Bank, RunKind, RunLog
+from recurring_eval.records import FAIL, FULL_RUN_MIN_VALID, MISSING, Bank, RunKind, RunLog
 from storage.history import History
 from storage.subsets import find_subset
+from storage.write_runs import NOT_RUN
 
 _SHOWN: Final = 5
+
+
+def with_failed_others(log: RunLog, bank: Bank) -> RunLog:
+    """Add a fail for each question of the bank that the log does not mention.
+
+    Raises
+    ------
+    InputError
+        If the bank holds nothing else, so that it cannot be known what failed.
+    """
+    others = sorted(set(bank.question_ids) - set(log.question_ids))
+    if not others:
+        raise InputError(
+            "names only what was resolved, and the benchmark has no other questions; import a run "
+            "that lists every question first"
+        )
+    n, n_known = len(others), len(log.question_ids)
+    return replace(
+        log,
+        question_ids=(*log.question_ids, *others),
+        content_hashes=(*log.content_hashes, *[""] * n),
+        question_index=np.concatenate(
+            [log.question_index, np.arange(n_known, n_known + n, dtype=np.int32)]
+        ),
+        trial=np.concatenate([log.trial, np.ones(n, dtype=np.int16)]),
+        outcome=np.concatenate([log.outcome, np.full(n, FAIL, dtype=np.int8)]),
+        reason_index=np.concatenate([log.reason_index, np.full(n, -1, dtype=np.int16)]),
+        duration_s=np.concatenate([log.duration_s, np.full(n, np.nan)]),
+        cost=np.concatenate([log.cost, np.full(n, np.nan)]),
+    )
 
 
 def selection_notes(history: History, log: RunLog, bank: Bank) -> list[str]:
@@ -34,7 +66,10 @@ def selection_notes(history: History, log: RunLog, bank: Bank) -> list[str]:
             f"subset {log.subset_id!r} belongs to benchmark {found.benchmark!r}, "
             f"but run {log.run_key!r} to {log.benchmark!r}"
         )
-    asked, answered = set(found.subset.question_ids), set(log.question_ids)
+    asked = set(found.subset.question_ids)
+    not_run = log.reasons.index(NOT_RUN) if NOT_RUN in log.reasons else len(log.reasons)
+    was_run = np.unique(log.question_index[log.reason_index != not_run])
+    answered = {log.question_ids[position] for position in was_run}
     notes = []
     for ids, what in ((answered - asked, "outside"), (asked - answered, "not returned of")):
         if ids:

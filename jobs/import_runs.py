@@ -1,28 +1,25 @@
-"""Import runs: each file stored whole, or refused whole with the reason."""
+"""Import runs: each log stored whole, or refused whole with the reason."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from jobs.app import App
 from jobs.harnesses.harness import ReadOptions
-from jobs.import_notes import selection_notes
-from jobs.import_report import KNOWN, REFUSED, SKIPPED, FileReport, ImportReport
+from jobs.import_report import FileReport, ImportReport, part_report
+from jobs.import_rules import with_stored_rules
 from jobs.import_sources import Source, all_questions, read_sources
-from jobs.import_targets import Addressing, prepare_bank, questions_by_benchmark
-from jobs.part_notes import merged_notes
-from jobs.stored_starts import with_stored_starts
+from jobs.import_store import StoreOptions, store_source, unread_report
+from jobs.import_targets import Addressing, questions_by_benchmark
+from jobs.import_tasks import Addressed, Place, home_tasks, with_task_keys
 from recurring_eval.errors import InputError
-from recurring_eval.records import RunLog, RunPurpose
+from recurring_eval.records import RunPurpose
 from storage.benchmarks import benchmark_names
-from storage.history import History
-from storage.imported_files import ImportedFile, remember_file, remembered_files
-from storage.runs import RunWritten, write_runs
+from storage.imported_files import remembered_files
+from storage.runs import RunWritten
 from storage.subsets import subset_benchmarks
-
-_STATUSES: Final = ("imported", "replaced", "extended", "already there")
+from storage.verdict_rules import stored_answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +54,10 @@ class ImportOptions:
     dry_run: bool = False
 
 
-class _DryRunOver(Exception):  # noqa: N818  # not an error: it rolls the transaction back
-    pass
-
-
 def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> ImportReport:
-    """Import files and folders, each file in its own transaction.
+    """Import files and folders, each log in its own transaction.
 
-    A refused file leaves no trace; the others are imported all the same.
+    A refused log leaves no trace; the others are imported all the same.
 
     Parameters
     ----------
@@ -75,11 +68,19 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
     Raises
     ------
     HistoryError
-        If the history cannot be opened or written; files imported before stay.
+        If the history cannot be opened or written; logs imported before stay.
     """
     with app.open_history(read_only=True) as history:
         known = tuple(benchmark_names(history))
+        answers = stored_answers(history)
         files = remembered_files(history)
+        candidates = known or tuple(app.settings.benchmark)
+        read = with_stored_rules(
+            history,
+            options.read,
+            benchmark=options.benchmark,
+            only=candidates[0] if len(candidates) == 1 else None,
+        )
         handed_out = subset_benchmarks(history)
     addressing = Addressing(
         known=known,
@@ -89,143 +90,85 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         subset_id=options.subset_id,
         create=options.create,
         subset_benchmarks=handed_out,
+        task_benchmarks=read.task_benchmarks,
     )
+
+    def fingerprint(file_hash: str) -> str:
+        return _fingerprint(file_hash, app, read, options)
+
     found = read_sources(
         paths,
         harness=options.harness,
-        options=options.read,
-        remembered=lambda digest: files.get(_fingerprint(digest, app, options)),
+        options=read,
+        remembered=lambda digest: files.get(fingerprint(digest)),
     )
-    sources = [_addressed(source, addressing) for source in found]
-    if all(source.refusal or source.known for source in sources):
-        return _report([(_not_imported(source), []) for source in sources], options)
-    questions = all_questions(sources)
+    addressed = [_addressed(source, addressing) for source in found]
+    homes = home_tasks(addressed, answers)
+    items = [replace(item, source=_keyed(item, homes)) for item in addressed]
+    if all(item.source.refusal or item.source.known for item in items):
+        return _report([(unread_report(item.source), []) for item in items], options, items)
+    store = StoreOptions(
+        now=app.clock.now(),
+        given=options.read,
+        read=read,
+        addressing=addressing,
+        fingerprint=fingerprint,
+        questions=all_questions(item.source for item in items),
+        homes=homes,
+        replace=options.replace,
+        extend_bank=options.extend_bank,
+        dry_run=options.dry_run,
+    )
     with app.open_history() as history:
-        results = [
-            _store(app, history, source, addressing, questions, options) for source in sources
-        ]
+        results = [store_source(history, item, store) for item in items]
         history.checkpoint()
-    return _report(results, options)
+    return _report(results, options, items)
 
 
-def _fingerprint(file_hash: str, app: App, options: ImportOptions) -> str:
+def _fingerprint(file_hash: str, app: App, read: ReadOptions, options: ImportOptions) -> str:
     """Hash of a file's bytes and of all that decides what is read from them."""
-    how = (file_hash, options.read, options.harness, options.benchmark, options.purpose)
-    parts = (*how, options.subset_id, app.settings.rules)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    how = (file_hash, read.agent, read.timezone, read.given, read.given_by_task, read.stored)
+    parts = (*how, options.harness, options.benchmark, options.purpose, options.subset_id)
+    return hashlib.sha256(repr((*parts, app.settings.rules)).encode()).hexdigest()
 
 
-def _addressed(source: Source, addressing: Addressing) -> Source:
+def _keyed(item: Addressed, homes: Mapping[Place, str]) -> Source:
+    source = with_task_keys(item, homes)
+    if source.large is not None:
+        return source
+    return replace(source, questions=questions_by_benchmark(source.logs))
+
+
+def _addressed(source: Source, addressing: Addressing) -> Addressed:
     try:
         if source.large is not None:
             questions = addressing.address_questions(source.large.questions)
-            return replace(source, questions=questions)
-        logs = addressing.address(source.logs)
-        return replace(source, logs=logs, questions=questions_by_benchmark(logs))
+            return Addressed(source=replace(source, questions=questions))
+        logs = addressing.address(source.logs, has_tasks=source.has_tasks)
     except InputError as error:
-        return replace(source, logs=(), large=None, refusal=str(error))
-
-
-def _parts(
-    source: Source, addressing: Addressing, options: ImportOptions
-) -> Iterator[tuple[tuple[RunLog, ...], tuple[str, ...]]]:
-    """Addressed logs of a file with their notes: all, or some at a time if it is large."""
-    if source.large is None:
-        yield source.logs, source.notes
-        return
-    for part in source.large.read_parts(options.read, harness="table"):
-        yield addressing.address(part.runs), part.notes
-
-
-def _store(
-    app: App,
-    history: History,
-    source: Source,
-    addressing: Addressing,
-    questions: dict[str, frozenset[str]],
-    options: ImportOptions,
-) -> tuple[FileReport, list[RunWritten]]:
-    """Store one file in a transaction; report why it was refused where it was."""
-    if source.refusal is not None or source.known is not None:
-        return _not_imported(source), []
-    now = app.clock.now()
-    written: list[RunWritten] = []
-    notes: list[str] = []
-    n_verdicts = 0
-    try:
-        with history.transaction():
-            banks = {
-                benchmark: prepare_bank(
-                    history,
-                    benchmark,
-                    file_questions=ids,
-                    import_questions=questions[benchmark],
-                    extend=options.extend_bank,
-                    now=now,
-                )
-                for benchmark, ids in source.questions.items()
-            }
-            for part, part_notes in _parts(source, addressing, options):
-                notes += part_notes
-                n_verdicts += sum(len(log.outcome) for log in part)
-                strays = [log.run_key for log in part if log.benchmark not in banks]
-                if strays:
-                    raise InputError(
-                        f"run {strays[0]} names no benchmark; give it with --benchmark"
-                    )
-                for benchmark, bank in banks.items():
-                    logs = [log for log in part if log.benchmark == benchmark]
-                    if not logs:
-                        continue
-                    notes += [note for log in logs for note in selection_notes(history, log, bank)]
-                    written += write_runs(
-                        history,
-                        benchmark,
-                        logs if options.replace else with_stored_starts(history, benchmark, logs),
-                        imported_at=now,
-                        replace=options.replace,
-                        file_hash=source.file_hash,
-                    )
-            if source.large is not None:
-                file = ImportedFile(
-                    fingerprint=_fingerprint(source.file_hash, app, options),
-                    file_hash=source.file_hash,
-                    n_runs=len(written),
-                    n_verdicts=n_verdicts,
-                )
-                remember_file(history, file, now=now)
-            if options.dry_run:
-                raise _DryRunOver
-    except _DryRunOver:
-        pass
-    except InputError as error:
-        return _not_imported(replace(source, refusal=str(error))), []
-    statuses = {run.status for run in written}
-    report = FileReport(
-        path=str(source.path),
-        status=next(status for status in _STATUSES if status in statuses),
-        runs=len(written),
-        verdicts=n_verdicts,
-        notes=merged_notes(notes),
+        return Addressed(source=replace(source, logs=(), large=None, refusal=str(error)))
+    return Addressed(
+        source=replace(source, logs=logs),
+        tasks=tuple(log.benchmark for log in source.logs),
+        benchmarks=tuple(str(log.benchmark) for log in logs),
     )
-    return report, written
-
-
-def _not_imported(source: Source) -> FileReport:
-    if source.known is not None:
-        known = source.known
-        path = str(source.path)
-        return FileReport(path=path, status=KNOWN, runs=known.n_runs, verdicts=known.n_verdicts)
-    status = SKIPPED if source.is_skipped else REFUSED
-    return FileReport(path=str(source.path), status=status, reason=source.refusal)
 
 
 def _report(
-    results: list[tuple[FileReport, list[RunWritten]]], options: ImportOptions
+    results: Sequence[tuple[FileReport, list[RunWritten]]],
+    options: ImportOptions,
+    items: Sequence[Addressed],
 ) -> ImportReport:
     written = [run for _, runs in results for run in runs]
+    files: list[FileReport] = []
+    # A file that several logs share is a part of the first.
+    told = {item.source.path for item in items}
+    for (report, _), item in zip(results, items, strict=True):
+        others = [path for path in item.source.files if path not in told]
+        told.update(others)
+        files += [report, *(part_report(path, item.source.path) for path in others)]
     return ImportReport(
-        files=tuple(report for report, _ in results),
+        files=tuple(files),
         runs_added=sum(run.status == "imported" for run in written),
         verdicts_added=sum(run.n_new_verdicts for run in written),
         dry_run=options.dry_run,

@@ -1,32 +1,44 @@
-"""The files of an import: found, read and reported one by one."""
+"""The logs of an import: found, read and reported one by one."""
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jobs.harnesses.discovery import FoundLog, find_logs
 from jobs.harnesses.harness import LargeLog, ReadOptions, StreamingHarness
-from jobs.harnesses.registry import harness_for, is_expected
+from jobs.harnesses.registry import harnesses_named
+from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
 from storage.imported_files import ImportedFile
 
+NO_LOG = "not a log of a known tool"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One file of an import.
+    """One log of an import.
 
     Attributes
     ----------
     path : Path
+        File, or folder of the files that make up the log.
+    files : tuple of Path
+    harness : str
+        Name of the reader; empty if no tool claims it.
     logs : tuple of RunLog
-        Empty when the file was refused or skipped.
+        Empty when the log was refused or skipped.
     notes : tuple of str
+    partial : str or None
+        Why it does not hold all that was asked.
+    decided, has_tasks, others_failed, lineages, locators
+        See `LogFile`.
     file_hash : str
         SHA-256 of the content, as hex.
     refusal : str or None
-        Why nothing of the file is imported.
+        Why nothing of it is imported.
     is_skipped : bool
         Whether it was only met in a folder and is no log.
     large : LargeLog or None
@@ -34,12 +46,20 @@ class Source:
     questions : mapping of str to frozenset of str
         Questions by benchmark, once the runs are addressed.
     known : ImportedFile or None
-        Set if the file need not be read: all of it is stored.
+        Set if the log need not be read: all of it is stored.
     """
 
     path: Path
+    files: tuple[Path, ...]
+    harness: str = ""
     logs: tuple[RunLog, ...] = ()
     notes: tuple[str, ...] = ()
+    partial: str | None = None
+    decided: VerdictRule = field(default_factory=VerdictRule)
+    has_tasks: bool = False
+    others_failed: bool = False
+    lineages: Mapping[str, str] = field(default_factory=dict)
+    locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     file_hash: str = ""
     refusal: str | None = None
     is_skipped: bool = False
@@ -60,35 +80,30 @@ def read_sources(
     Large files of which `remembered` (given the hash of the bytes) knows that all is
     stored are not read, the others only surveyed.
 
-    A file that cannot be read is a refused source, not an error.
+    A log that cannot be read is a refused source, not an error.
 
     Raises
     ------
     InputError
         If there is no such harness.
     """
-    harness_for(harness, Path())
+    harnesses_named(harness)
     seen: set[str] = set()
     for path in paths:
-        found = list(_files_in(path)) if path.is_dir() else [path]
-        expected = [file for file in found if file == path or is_expected(harness, file)]
-        if not expected:
-            yield Source(path=path, refusal="has no CSV, JSON lines or Parquet file in it")
-        for file in found:
-            real = os.path.realpath(file)  # unlike Path.resolve, lets links in a circle pass
-            if real in seen:
+        logs = find_logs(path, harness=harness)
+        if path.is_dir() and all(log.harness is None and log.problem is None for log in logs):
+            yield Source(path=path, files=(), refusal="has no log of a known tool in it")
+        for log in logs:
+            # Unlike Path.resolve, realpath lets links in a circle pass.
+            resolved = {os.path.realpath(file) for file in log.unit.files}
+            if resolved <= seen:
                 continue
-            seen.add(real)
-            if file in expected:
-                yield _read(file, harness, options, remembered)
-            else:
-                yield Source(
-                    path=file, refusal="not a CSV, JSON lines or Parquet file", is_skipped=True
-                )
+            seen |= resolved
+            yield _read(log, options, remembered)
 
 
-def all_questions(sources: Sequence[Source]) -> dict[str, frozenset[str]]:
-    """Questions of all addressed files, by benchmark."""
+def all_questions(sources: Iterable[Source]) -> dict[str, frozenset[str]]:
+    """Questions of all addressed logs, by benchmark."""
     questions: dict[str, frozenset[str]] = {}
     for source in sources:
         for benchmark, ids in source.questions.items():
@@ -96,38 +111,61 @@ def all_questions(sources: Sequence[Source]) -> dict[str, frozenset[str]]:
     return questions
 
 
-def _files_in(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
-
-
 def _read(
-    path: Path,
-    harness: str,
-    options: ReadOptions,
-    remembered: Callable[[str], ImportedFile | None],
+    log: FoundLog, options: ReadOptions, remembered: Callable[[str], ImportedFile | None]
 ) -> Source:
+    path, files = log.unit.path, log.unit.files
+    if log.harness is None or log.unit.not_a_log is not None:
+        return Source(
+            path=path,
+            files=files,
+            refusal=log.problem or log.unit.not_a_log or NO_LOG,
+            is_skipped=log.problem is None,
+        )
     try:
         if not path.exists():
             raise InputError("no such file")
-        if not path.is_file():
+        if not path.is_file() and files == (path,):
             raise InputError("is not a regular file")
-        reader = harness_for(harness, path)
-        if isinstance(reader, StreamingHarness) and reader.is_large(path):
-            digest = _sha256(path)
-            known = remembered(digest)
-            large = None if known is not None else reader.open_large(path)
-            return Source(path=path, file_hash=digest, large=large, known=known)
-        log = reader.read(path, options)
-        digest = _sha256(path)
+        if isinstance(log.harness, StreamingHarness) and log.harness.is_large(path):
+            file_hash = _hash(files)
+            known = remembered(file_hash)
+            return Source(
+                path=path,
+                files=files,
+                harness=log.harness.name,
+                file_hash=file_hash,
+                large=None if known is not None else log.harness.open_large(path),
+                known=known,
+            )
+        found = log.harness.read(log.unit, options)
+        file_hash = _hash(files)
     except InputError as error:
-        return Source(path=path, refusal=str(error))
+        return Source(path=path, files=files, harness=log.harness.name, refusal=str(error))
     except OSError as error:
-        return Source(path=path, refusal=f"cannot be read: {error.strerror or error}")
-    return Source(path=path, logs=log.runs, notes=log.notes, file_hash=digest)
+        refusal = f"cannot be read: {error.strerror or error}"
+        return Source(path=path, files=files, harness=log.harness.name, refusal=refusal)
+    return Source(
+        path=path,
+        files=files,
+        harness=log.harness.name,
+        logs=found.runs,
+        notes=found.notes,
+        partial=found.partial,
+        decided=found.decided,
+        has_tasks=found.has_tasks,
+        others_failed=found.others_failed,
+        lineages=found.lineages,
+        locators=found.locators,
+        file_hash=file_hash,
+    )
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _hash(files: Sequence[Path]) -> str:
+    digests = []
+    for path in files:
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return (
+        digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    )

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from jobs.config import Settings
+from jobs.harnesses.selection import safe_name
 from recurring_eval.errors import InputError
 from recurring_eval.records import Bank, RunLog, RunPurpose
 from storage.benchmarks import benchmark_names, create_benchmark, current_bank, save_bank
@@ -34,6 +35,8 @@ class Addressing:
         Benchmark of each subset that was handed out: a run of one needs no other name.
     create : bool
         Whether any new benchmark may be made.
+    task_benchmarks : mapping of (str, str) to str
+        See `ReadOptions`.
     """
 
     known: tuple[str, ...]
@@ -43,17 +46,25 @@ class Addressing:
     subset_id: str | None
     create: bool
     subset_benchmarks: Mapping[str, str] = field(default_factory=dict)
+    task_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
-    def address(self, logs: Sequence[RunLog]) -> tuple[RunLog, ...]:
+    def address(self, logs: Sequence[RunLog], *, has_tasks: bool = False) -> tuple[RunLog, ...]:
         """Complete the logs of one file.
+
+        Parameters
+        ----------
+        logs : sequence of RunLog
+        has_tasks : bool
+            Whether the benchmarks they name may be gathered in one.
 
         Raises
         ------
         InputError
             If a benchmark is unknown, ambiguous or not named at all.
         """
-        self._require_one({log.benchmark for log in logs})
-        return tuple(self._address(log) for log in logs)
+        if not has_tasks:
+            self._require_one({log.benchmark for log in logs})
+        return tuple(self._address(log, is_task=has_tasks) for log in logs)
 
     def address_questions(
         self, questions: Mapping[str | None, frozenset[str]]
@@ -84,10 +95,14 @@ class Addressing:
     def _benchmark(self, named: str | None) -> str:
         return self._allowed(self.benchmark or named or self._only_one())
 
-    def _address(self, log: RunLog) -> RunLog:
-        subset_id = asked_subset(log, self.subset_id)
+    def _address(self, log: RunLog, *, is_task: bool) -> RunLog:
+        subset_id = asked_subset(log, self.subset_id, self.subset_benchmarks)
         implied = self.subset_benchmarks.get(subset_id or "")
-        benchmark = self._benchmark(log.benchmark or implied)
+        named = log.benchmark
+        if is_task and named is not None:
+            # A task is the tool's name, which need not be the benchmark's.
+            named = implied or self.task_benchmarks.get((log.harness, named), named)
+        benchmark = self._benchmark(named or implied)
         purpose, family = self.settings.rule_for(
             benchmark=benchmark, agent=log.agent, tags=log.tags
         )
@@ -110,10 +125,7 @@ class Addressing:
         if len(candidates) == 1:
             return candidates[0]
         known = f"; known are {_listed(self.known)}" if self.known else ""
-        raise InputError(
-            "no column `benchmark` or `suite` names the benchmark; "
-            f"give it with --benchmark NAME{known}"
-        )
+        raise InputError(f"names no benchmark; give it with --benchmark NAME{known}")
 
     def _allowed(self, name: str) -> str:
         if not self.known or name in self.known or name in self.settings.benchmark or self.create:
@@ -125,9 +137,16 @@ class Addressing:
         )
 
 
-def asked_subset(log: RunLog, subset_id: str | None) -> str | None:
-    """Subset that a run was asked: the one given, else what its log or tags say."""
-    return subset_id or log.subset_id or _tagged(log.tags, _SUBSET_TAG)
+def asked_subset(log: RunLog, subset_id: str | None, known: Iterable[str] = ()) -> str | None:
+    """Subset that a run was asked: the one given, else what its log or tags say.
+
+    A name of a run or file may carry the `safe_name` of one of the known subsets.
+    """
+    found = subset_id or log.subset_id or _tagged(log.tags, _SUBSET_TAG)
+    if found is None or found in known:
+        return found
+    spelled = [name for name in known if safe_name(name) == found]
+    return spelled[0] if len(spelled) == 1 else found
 
 
 def prepare_bank(

@@ -17,8 +17,8 @@ from pathlib import Path
 from jobs.app import App
 from jobs.config import Settings
 from jobs.config_schedule import WatchSettings
+from jobs.harnesses.discovery import logs_among, looks_like_log
 from jobs.harnesses.harness import ReadOptions
-from jobs.harnesses.registry import is_expected
 from jobs.import_report import REFUSED, ImportReport
 from jobs.import_runs import ImportOptions, import_runs
 from jobs.job_ledger import (
@@ -83,7 +83,7 @@ class FolderWatch:
             if not watch.path.exists():
                 raise FileNotFoundError(2, "no such file or folder")
             for path in sorted(_walk(watch.path)):
-                if is_expected(watch.harness, path):
+                if looks_like_log(path):
                     facts = path.stat()
                     yield path, (facts.st_size, facts.st_mtime_ns, facts.st_ino)
             self._unreadable.discard(watch.path)
@@ -99,7 +99,8 @@ def import_watched(app: App, watch: FolderWatch, *, owner: str) -> bool:
     for folder, paths in watch.look(app.clock.now()):
         with app.open_history(read_only=True) as history:
             known = imported_file_hashes(history)
-        fresh = [path for path in paths if _digest(path) not in known]
+        changed = [path for path in paths if _digest(path) not in known]
+        fresh = logs_among(changed, harness=folder.harness)
         if fresh and (report := _import(app, folder, fresh, owner=owner)) is None:
             fine = False
             continue

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from storage.commit_chain import table_names
+from storage.copy_out import copy_out
 from storage.errors import HistoryError
 from storage.files import PARTIAL, publish
 from storage.history import History
@@ -88,7 +89,7 @@ def export_tables(
             with _removed(partial):
                 if format == "csv":
                     query = _neutralised(history, query)
-                n_rows = history.copy_out(query, partial, OPTIONS[format])
+                n_rows = copy_out(history, query, partial, OPTIONS[format])
                 publish(partial, target)
             exported.append(ExportedTable(table=name, path=target, n_rows=n_rows))
     except OSError as error:

@@ -11,14 +11,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from storage.archives import quoted, verdict_source
+from storage.archives import verdict_source
 from storage.commit_chain import Digest
 from storage.commits import commit
 from storage.connect import one_line_errors, one_writer
 from storage.create import create_file
 from storage.errors import HistoryError
-from storage.open_files import note_written, register, release
-from storage.opening import open_again, open_checked, require_file
+from storage.open_files import note_written, release
+from storage.opening import Opened, open_counted
 from storage.seal import seal
 
 WAIT_S: Final = 30.0
@@ -32,16 +32,8 @@ class History:
     not while computing. Made by `create` or `open`; closes as a context manager.
     """
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        path: Path,
-        *,
-        read_only: bool,
-        wait_seconds: float,
-        notes: tuple[str, ...] = (),
-    ) -> None:
-        self._connection = connection
+    def __init__(self, opened: Opened, path: Path, *, read_only: bool, wait_seconds: float) -> None:
+        self._connection = opened.connection
         self._wait_seconds = wait_seconds
         self._in_transaction = False
         self._failed = False
@@ -49,7 +41,7 @@ class History:
         self._release = weakref.finalize(self, release, path)
         self.path = path
         self.read_only = read_only
-        self.notes = notes
+        self.notes = opened.notes
         """What was unusual about the file when it was opened."""
 
     @classmethod
@@ -99,23 +91,8 @@ class History:
             If the file cannot be used, or is open in this process in the other mode.
         """
         path = Path(path)
-        require_file(path)
-        # What this process holds already was checked, and may be changing.
-        open_file = open_checked if register(path) else open_again
-        try:
-            opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
-        except BaseException:
-            release(path)
-            raise
-        if opened.unclean and not read_only:
-            note_written(path)
-        return cls(
-            opened.connection,
-            path,
-            read_only=read_only,
-            wait_seconds=wait_seconds,
-            notes=opened.notes,
-        )
+        opened = open_counted(path, read_only=read_only, wait_seconds=wait_seconds)
+        return cls(opened, path, read_only=read_only, wait_seconds=wait_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -192,8 +169,7 @@ class History:
         self._require_transaction()
         self._digest.add(sql, (), rows)
         # DuckDB keeps what was registered until the transaction ends: a stream is empty then.
-        batches = iter(rows.to_batches())
-        self._run_with(pa.RecordBatchReader.from_batches(rows.schema, batches), sql, ())
+        self._run_with(rows.to_reader(), sql, ())
 
     def insert_row(self, table: str, **values: object) -> None:
         """Append one row, NULL where no value is given, inside a transaction."""
@@ -211,10 +187,6 @@ class History:
         """Tell what to select verdicts (of some runs) from: the table, or it with archives."""
         with self._statement():
             return verdict_source(self._connection, self.path, run_ids)
-
-    def copy_out(self, sql: str, target: Path, options: str) -> int:
-        """Write the rows of a query to a file, as DuckDB's COPY `options` say; their number."""
-        return int(self.rows(f"COPY ({sql}) TO {quoted(target)} ({options})")[0][0])
 
     def check(self, look: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         """Let a function of this package look at the open file."""

@@ -19,7 +19,7 @@ from storage.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryNo
 from storage.files import crc32, sidecar_path, write_ahead_logs
 from storage.gate import passing_gate
 from storage.migrate import check_schema, shipped_migrations
-from storage.open_files import descriptor_of
+from storage.open_files import descriptor_of, note_written, register, release
 from storage.sidecar import FileBytes, Sidecar, read_sidecar, write_sidecar
 from storage.verify import find_damage, wrong_counts
 
@@ -62,13 +62,35 @@ def require_file(path: Path) -> None:
             return
     except OSError as error:
         raise HistoryError(f"the history {path} cannot be read: {error.strerror}") from error
-    what = "is empty" if path.is_file() else "does not exist"
+    what = "does not exist"
+    if path.exists():
+        what = "is empty" if path.is_file() else "is a folder, not a file"
     if sidecar_path(path).is_file():
         raise HistoryDamagedError(
             f"the history {path} {what}, but its sidecar {sidecar_path(path).name} is there; "
             f"{RESTORE}, or move that away and start anew with `recurring-eval init`"
         )
     raise HistoryNotFoundError(f"the history {path} {what}; create one with `recurring-eval init`")
+
+
+def open_counted(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:
+    """Open a history and count it as open in this process; `open_files.release` ends that.
+
+    Raises
+    ------
+    HistoryNotFoundError, HistoryLockedError, SchemaError, HistoryDamagedError
+    """
+    require_file(path)
+    # What this process holds already was checked, and may be changing.
+    open_file = open_checked if register(path) else open_again
+    try:
+        opened = open_file(path, read_only=read_only, wait_seconds=wait_seconds)
+    except BaseException:
+        release(path)
+        raise
+    if opened.unclean and not read_only:
+        note_written(path)
+    return opened
 
 
 def open_checked(path: Path, *, read_only: bool, wait_seconds: float) -> Opened:

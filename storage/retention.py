@@ -10,6 +10,7 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from storage.archives import COLUMNS, list_archives, quoted, sha256
+from storage.copy_out import copy_out
 from storage.errors import HistoryDamagedError, HistoryError
 from storage.files import PARTIAL, archive_folder, publish, sync_file
 from storage.history import History
@@ -119,7 +120,8 @@ def _write(history: History, run_ids: list[int], archive_id: int, target: Path) 
     columns = ", ".join(f"v.{name}" for name in COLUMNS.split(", "))
     try:
         target.parent.mkdir(exist_ok=True)
-        history.copy_out(
+        copy_out(
+            history,
             f"SELECT {archive_id}::INTEGER AS archive_id, {columns}"
             f" FROM {history.verdict_source(run_ids)} AS v"
             f" WHERE v.run_id IN (SELECT unnest({run_ids!r}::INTEGER[]))"

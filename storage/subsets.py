@@ -172,7 +172,7 @@ def find_subset(history: History, subset_id: str) -> SubsetRecord:
     found = _records(history, "s.subset_id = ?", [subset_id])
     if found:
         return found[0]
-    ids = [known for (known,) in history.rows("SELECT subset_id FROM subset ORDER BY subset_id")]
+    ids = sorted(subset_benchmarks(history))
     near = ", ".join(difflib.get_close_matches(subset_id, ids, n=3)) or ", ".join(ids[:3])
     advice = f"near it: {near}" if near else "ask for one with `recurring-eval subset`"
     raise InputError(f"the history has no subset {subset_id!r}; {advice}")

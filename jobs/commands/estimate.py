@@ -36,7 +36,7 @@ def run(
     from jobs.app import start_app
     from jobs.describe_estimate import describe, document
     from jobs.estimate_file import estimate_file
-    from jobs.harnesses.registry import AUTO, is_expected
+    from jobs.harnesses.discovery import looks_like_log
     from jobs.submit_results import estimate_run
     from recurring_eval.errors import InputError
 
@@ -47,7 +47,7 @@ def run(
         app.console.note("the file was only looked at; import it to keep its run")
     elif path.is_dir():
         raise InputError(f"{path} is a folder; name one log file, or import it")
-    elif is_expected(AUTO, path):
+    elif looks_like_log(path):
         raise InputError(f"{path}: no such file")
     else:
         result = estimate_run(app, reference, subset_id=subset, method=method, benchmark=benchmark)

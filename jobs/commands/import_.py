@@ -29,8 +29,30 @@ def run(
     subset: Annotated[
         str | None, typer.Option(metavar="ID", help="The subset that these runs were asked.")
     ] = None,
+    verdict: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[TASK=]NAME", help="Scorer, metric or reward that decides (remembered)."
+        ),
+    ] = None,
+    filter_: Annotated[
+        list[str] | None,
+        typer.Option("--filter", metavar="[TASK=]NAME", help="Filter that counts (remembered)."),
+    ] = None,
     threshold: Annotated[
-        float | None, typer.Option(metavar="T", help="A score of at least T is a pass.")
+        list[str] | None,
+        typer.Option(metavar="[TASK=]T", help="A score of at least T is a pass (remembered)."),
+    ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[TASK=]FIELD", help="Field of a question's id (remembered)."),
+    ] = None,
+    count: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATE=VERDICT",
+            help="Count a state of the tool as pass, fail or missing (remembered).",
+        ),
     ] = None,
     timezone: Annotated[
         str | None,
@@ -52,16 +74,17 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Import runs from CSV, JSON lines or Parquet tables.
+    """Import the logs of evaluation tools, and tables.
 
     A table has a row per run, question and trial, in columns such as run_id,
     question_id, verdict (pass, fail, error, timeout, ...) and started_at; trial,
-    agent and benchmark may follow. A file that is wrong is refused whole;
-    importing a file again changes nothing.
+    agent and benchmark may follow. A log that is wrong is refused whole;
+    importing a log again changes nothing.
     """
     from jobs.app import start_app
     from jobs.console import EXIT_ERROR
     from jobs.harnesses.harness import ReadOptions
+    from jobs.harnesses.verdict_rule import read_rules
     from jobs.import_report import REFUSED
     from jobs.import_runs import ImportOptions, import_runs
     from recurring_eval.errors import InputError
@@ -70,8 +93,15 @@ def run(
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if purpose is not None and purpose not in list(RunPurpose):
         raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
+    given, by_task = read_rules(
+        verdict=verdict or [],
+        filter_=filter_ or [],
+        threshold=threshold or [],
+        question=question or [],
+        counts=count or [],
+    )
     options = ImportOptions(
-        read=ReadOptions(agent=agent, threshold=threshold, timezone=timezone),
+        read=ReadOptions(agent=agent, timezone=timezone, given=given, given_by_task=by_task),
         harness=harness,
         benchmark=benchmark,
         purpose=None if purpose is None else RunPurpose(purpose),

@@ -1,12 +1,44 @@
-"""What a reader of an evaluation tool's logs is."""
+"""What a reader of an evaluation tool's logs is, and how to add one.
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+One file per tool with a frozen dataclass that has the methods of `Harness`, and
+one line in `registry.HARNESSES`. A reader does four things.
+
+1. `find` recognises the tool's logs among the files of an import, by content:
+   `Peek` shows the head, the outermost JSON keys or the whole small document.
+   A name only helps to claim a file too damaged to be recognised, so that it is
+   refused and named rather than passed over. It groups files that are one log
+   into a `LogUnit` (a folder of trials, a result with its samples); a file of the
+   tool that is no log is claimed with `not_a_log` saying what it is.
+2. `read` turns a unit into runs with `build_run`. The question's key comes from
+   `question_key`; the verdict is PASS, FAIL or MISSING with `missing_reason`,
+   and an error is never a fail. Where the log leaves open what a pass is, ask
+   `options.rule(harness, task)` and `choose` or `score_outcome`, which refuse with the
+   choices listed. What only the tool's own policy decides has a state name and
+   `rule.count("empty-patch", MISSING)`. Read summaries, never transcripts, and
+   stream what can be large. Wrong input is an `InputError` of one line without the
+   file's name; nothing else may escape, however damaged the file is.
+3. `selection` phrases questions back in the tool's own form (a command line, a
+   file, a configuration), literal-safe, and marked with `context.mark` (tags) or
+   `context.label` (names), which `read` finds again with `subset_marked`. What the
+   tool cannot express is an `InputError`, or is given in a safe form with a note.
+4. `LogFile` says what the history must know beyond the runs: `has_tasks` where ids
+   are unique within a task only; `decided` where the log itself names what decides;
+   `lineages` where a retry goes on with an earlier run; `locators` where the tool
+   calls a question by something else than its key (a position, a node id), which
+   `selection` gets back.
+
+Tests: a sample of the tool through the command line (tests/jobs/harnesses/test_tool_samples.py),
+small made logs, damage (test_damage.py), and the tool itself (tests/roundtrip/).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from recurring_eval.errors import InputError
+from jobs.harnesses.peek import Peek
+from jobs.harnesses.selection import Selection, SelectionContext
+from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.records import RunLog
 
 
@@ -18,19 +50,62 @@ class ReadOptions:
     ----------
     agent : str or None
         Agent of every run, in place of the log's own.
-    threshold : float or None
-        A numeric score of at least this much is a pass; without it only 0 and 1 are verdicts.
     timezone : str or None
         IANA name of the zone of times written without one; without it they are UTC.
+    given : VerdictRule
+        Answers on the command line.
+    given_by_task : mapping of str to VerdictRule
+        Answers on the command line for one task alone, which win.
+    stored : mapping of (str, str, str) to VerdictRule
+        (benchmark, harness, task or empty) -> answers the history remembers.
+    benchmark : str or None
+        Benchmark that every run belongs to, whatever its log says.
+    only_benchmark : str or None
+        Benchmark of runs whose log names none.
+    task_benchmarks : mapping of (str, str) to str
+        (harness, task) -> the benchmark of another name that a task's runs were imported into.
     """
 
     agent: str | None = None
-    threshold: float | None = None
     timezone: str | None = None
+    given: VerdictRule = field(default_factory=VerdictRule)
+    given_by_task: Mapping[str, VerdictRule] = field(default_factory=dict)
+    stored: Mapping[tuple[str, str, str], VerdictRule] = field(default_factory=dict)
+    benchmark: str | None = None
+    only_benchmark: str | None = None
+    task_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise InputError(f"the threshold {self.threshold} is not a finite number")
+    def rule(self, harness: str, task: str | None) -> VerdictRule:
+        """Answers in force for a task of a tool: the command line's over the history's."""
+        usual = self.task_benchmarks.get((harness, task or ""), task)
+        benchmark = self.benchmark or usual or self.only_benchmark or ""
+        rule = self.given_for(task)
+        for scope in (task or "", ""):
+            rule = rule.over(self.stored.get((benchmark, harness, scope), VerdictRule()))
+        return rule
+
+    def given_for(self, task: str | None) -> VerdictRule:
+        """Answers of the command line for a task."""
+        return self.given_by_task.get(task or "", VerdictRule()).over(self.given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogUnit:
+    """Files that are one log.
+
+    Attributes
+    ----------
+    path : Path
+        The file or folder it is reported under.
+    files : tuple of Path
+        All of its files; `path` itself if it is a file.
+    not_a_log : str or None
+        What it is, if it is to be passed over.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    not_a_log: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +115,34 @@ class LogFile:
     Attributes
     ----------
     runs : tuple of RunLog
-        At least one.
+        At least one. `benchmark` is the tool's own task; a run with several tasks is given as
+        one RunLog per task with the same run key.
     notes : tuple of str
         What the reader decided or dropped, one line each.
+    partial : str or None
+        Why the log does not hold all that was asked, e.g. because the run was killed.
+    decided : VerdictRule
+        What the log itself answers, e.g. by naming a headline metric; it is remembered for the
+        benchmark where nothing else is, so that later logs are read alike.
+    has_tasks : bool
+        Whether ids are only unique within the task that `RunLog.benchmark` names. Where
+        --benchmark gathers several tasks, their keys then become ``task/id``.
+    others_failed : bool
+        Whether every question of the benchmark that the log does not mention failed.
+    lineages : mapping of str to str
+        Run key -> identity that a run shares with its retries, which then extend it.
+    locators : mapping of str to mapping of str to str
+        Task (or empty) -> question key -> what the tool calls it, where that differs.
     """
 
     runs: tuple[RunLog, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    partial: str | None = None
+    decided: VerdictRule = field(default_factory=VerdictRule)
+    has_tasks: bool = False
+    others_failed: bool = False
+    lineages: Mapping[str, str] = field(default_factory=dict)
+    locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class Harness(Protocol):
@@ -57,17 +153,39 @@ class Harness(Protocol):
         """Name on the command line."""
         ...
 
-    def expects(self, path: Path) -> bool:
-        """Whether a file met in a folder looks like one of its logs."""
+    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
+        """Claim the tool's logs among files; never raises.
+
+        Parameters
+        ----------
+        files : sequence of Peek
+            What other tools did not claim, in order of path; neighbours of a file given
+            alone are not among them but may be looked up on disk.
+        """
         ...
 
-    def read(self, path: Path, options: ReadOptions) -> LogFile:
-        """Read a file.
+    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
+        """Read a log.
 
         Raises
         ------
         InputError
-            Saying what is wrong and in which line or row; the file's name is left out.
+            Saying what is wrong and where; the unit's own name is left out.
+        """
+        ...
+
+
+@runtime_checkable
+class SelectingHarness(Harness, Protocol):
+    """Also phrases a choice of questions in the tool's own form."""
+
+    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
+        """Say how to run exactly these questions.
+
+        Raises
+        ------
+        InputError
+            If the tool cannot, saying why and what to do instead.
         """
         ...
 
@@ -113,3 +231,8 @@ class StreamingHarness(Harness, Protocol):
     def is_large(self, path: Path) -> bool:
         """Whether `open_large` would survey the file; never raises InputError."""
         ...
+
+
+def one_file_units(files: Iterable[Peek]) -> list[LogUnit]:
+    """Each file as a log of its own."""
+    return [LogUnit(path=file.path, files=(file.path,)) for file in files]

@@ -1,16 +1,18 @@
 """Long tables as a harness: one row per run, question and trial."""
 
 import codecs
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
-from jobs.harnesses.table.column import RawTable
+from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.peek import Peek
+from jobs.harnesses.table.column import RawTable, normalised
 from jobs.harnesses.table.csv_file import read_csv
 from jobs.harnesses.table.jsonl_file import read_jsonl
 from jobs.harnesses.table.large_table import LARGE_ROWS, LargeTable, open_large
-from jobs.harnesses.table.names import choose_columns
+from jobs.harnesses.table.names import NAMES, choose_columns
 from jobs.harnesses.table.parquet_file import read_parquet, row_count
 from jobs.harnesses.table.run_logs import build_run_logs
 from recurring_eval.errors import InputError
@@ -29,9 +31,9 @@ class LongTable:
     name: str = "table"
     large_rows: int = LARGE_ROWS
 
-    def expects(self, path: Path) -> bool:
-        """Whether the file's name ends as those of tables do."""
-        return path.suffix.lower() in _SUFFIXES
+    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
+        """Claim the files whose names end as those of tables do, and JSON lines with verdicts."""
+        return one_file_units(file for file in files if _may_be_table(file))
 
     def is_large(self, path: Path) -> bool:
         """Whether a file is read some runs at a time."""
@@ -52,7 +54,7 @@ class LongTable:
         """
         return open_large(path) if self.is_large(path) else None
 
-    def read(self, path: Path, options: ReadOptions) -> LogFile:
+    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
         """Read a file; what it is follows from its content, not its name.
 
         Raises
@@ -60,10 +62,17 @@ class LongTable:
         InputError
             Saying what is wrong and in which line or row; the file's name is left out.
         """
-        table = _read_raw(path)
+        table = _read_raw(unit.path)
         columns, notes = choose_columns(table)
         runs, more_notes = build_run_logs(table, columns, options, harness=self.name)
         return LogFile(runs=runs, notes=(*table.notes, *notes, *more_notes))
+
+
+def _may_be_table(file: Peek) -> bool:
+    suffix = file.path.suffix.lower()
+    if suffix in (".jsonl", ".ndjson") and file.keys:
+        return any(normalised(key) in NAMES["verdict"] for key in file.keys)
+    return suffix in _SUFFIXES
 
 
 def _read_raw(path: Path) -> RawTable:

@@ -1,39 +1,68 @@
 """The evaluation tools whose logs can be read."""
 
-from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import Harness
+from jobs.harnesses.deep_eval import DeepEval
+from jobs.harnesses.hal import Hal
+from jobs.harnesses.harbor import Harbor
+from jobs.harnesses.harness import Harness, SelectingHarness
+from jobs.harnesses.helm import Helm
+from jobs.harnesses.inspect_ai import InspectAi
+from jobs.harnesses.langfuse import Langfuse
+from jobs.harnesses.lm_eval import LmEval
 from jobs.harnesses.long_table import LongTable
+from jobs.harnesses.ml_flow import MlFlow
+from jobs.harnesses.openai_evals import OpenAiEvals
+from jobs.harnesses.phoenix import Phoenix
+from jobs.harnesses.promptfoo import Promptfoo
+from jobs.harnesses.py_test import PyTest
+from jobs.harnesses.swe_bench import SweBench
+from jobs.harnesses.terminal_bench import TerminalBench
+from jobs.harnesses.wide_table import WideTable
 from recurring_eval.errors import InputError
 
 AUTO: Final = "auto"
 
-HARNESSES: Final[tuple[Harness, ...]] = (LongTable(),)
-"""Tried in this order; the last one is asked when no other expects a file."""
+HARNESSES: Final[tuple[Harness, ...]] = (
+    InspectAi(),
+    LmEval(),
+    SweBench(),
+    Promptfoo(),
+    PyTest(),
+    TerminalBench(),
+    Harbor(),
+    OpenAiEvals(),
+    DeepEval(),
+    Hal(),
+    Helm(),
+    MlFlow(),
+    Phoenix(),
+    Langfuse(),
+    WideTable(),
+    LongTable(),
+)
+"""Asked in this order; each claims files that those before it did not."""
 
 
 def harness_names() -> list[str]:
-    """Names accepted by `harness_for`."""
+    """Names accepted by `harnesses_named`."""
     return [AUTO, *(harness.name for harness in HARNESSES)]
 
 
-def harness_for(name: str, path: Path) -> Harness:
-    """Reader of that name, or for ``auto`` the first that expects the file.
+def harnesses_named(name: str) -> tuple[Harness, ...]:
+    """Return the reader of that name, or all of them for ``auto``.
 
     Raises
     ------
     InputError
         If there is no such reader.
     """
-    if name == AUTO:
-        return next((h for h in HARNESSES if h.expects(path)), HARNESSES[-1])
-    for harness in HARNESSES:
-        if harness.name == name:
-            return harness
-    raise InputError(f"no harness is called {name!r}; choose from {', '.join(harness_names())}")
+    found = tuple(h for h in HARNESSES if name in (AUTO, h.name))
+    if not found:
+        raise InputError(f"no harness is called {name!r}; choose from {', '.join(harness_names())}")
+    return found
 
 
-def is_expected(name: str, path: Path) -> bool:
-    """Whether a file found in a folder should be imported."""
-    return any(h.expects(path) for h in HARNESSES if name in (AUTO, h.name))
+def selecting_harnesses() -> dict[str, SelectingHarness]:
+    """Return the tools that a choice of questions can be phrased for, by name."""
+    return {h.name: h for h in HARNESSES if isinstance(h, SelectingHarness)}

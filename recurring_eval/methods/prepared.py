@@ -97,6 +97,8 @@ class ReplayMethod:
     budget_is_outcome : bool
         Whether the method itself decides how many questions it asks; k then
         has no effect.
+    tuned_per_budget : bool
+        Whether it tunes itself on the source anew for every k, which takes a while.
     """
 
     name: str
@@ -105,3 +107,4 @@ class ReplayMethod:
     product: bool
     source: str
     budget_is_outcome: bool = False
+    tuned_per_budget: bool = False

@@ -9,6 +9,7 @@ from recurring_eval.methods.replay_adaptive import MIRT_CAT, MIRT_CAT_STANDARD_P
 from recurring_eval.methods.replay_baselines import AIPW, MIDRANGE, MIDRANGE_RIDGE, RSL
 from recurring_eval.methods.replay_cache import CACHE_REPLAYS
 from recurring_eval.methods.replay_designs import replay_design
+from recurring_eval.methods.replay_hspr import HSPR, HSPR_AVERAGE, HSPR_STAGED
 from recurring_eval.methods.replay_item_models import (
     ATLAS,
     FAQ,
@@ -40,6 +41,9 @@ REPLAY_METHODS: Final[tuple[ReplayMethod, ...]] = (
     RASCH_CAT,
     MIRT_CAT,
     MIRT_CAT_STANDARD_PRIOR,
+    HSPR,
+    HSPR_AVERAGE,
+    HSPR_STAGED,
     MIDRANGE,
     MIDRANGE_RIDGE,
     RSL,

@@ -23,6 +23,7 @@ every_method = pytest.mark.parametrize("method", REPLAY_METHODS, ids=lambda meth
 
 N = 18
 M_SOURCE = 14
+M_SOURCE_TUNED = 5  # for methods that hold out every source in turn, at every k
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 TINY = 1e-12
 
@@ -49,8 +50,12 @@ def awkward_runs(seed: int, m: int, prefix: str, *, missing: float, n_trials: in
 
 
 @cache
-def source(missing: float = 0.0) -> ResponseMatrix:
-    return awkward_runs(1, M_SOURCE, "source", missing=missing)
+def source(missing: float = 0.0, m: int = M_SOURCE) -> ResponseMatrix:
+    return awkward_runs(1, m, "source", missing=missing)
+
+
+def source_of(method: ReplayMethod, missing: float = 0.0) -> ResponseMatrix:
+    return source(missing, M_SOURCE_TUNED if method.tuned_per_budget else M_SOURCE)
 
 
 @cache
@@ -64,7 +69,7 @@ def targets(missing: float = 0.0, n_trials: int = 1) -> ResponseMatrix:
 
 @cache
 def prepared(method: ReplayMethod, missing: float = 0.0) -> PreparedMethod:
-    return method.prepare(source(missing), rng=np.random.default_rng(3))
+    return method.prepare(source_of(method, missing), rng=np.random.default_rng(3))
 
 
 def estimate(
@@ -185,8 +190,11 @@ def test_the_order_of_rows_and_columns_is_irrelevant(method: ReplayMethod) -> No
     rng = np.random.default_rng(5)
     rows, columns = rng.permutation(7).tolist(), rng.permutation(N).tolist()
     runs = targets(0.25)
+    runs_of_source = source_of(method, 0.25)
     shuffled_source = permuted(
-        source(0.25), rng.permutation(M_SOURCE).tolist(), rng.permutation(N).tolist()
+        runs_of_source,
+        rng.permutation(runs_of_source.n_runs).tolist(),
+        rng.permutation(N).tolist(),
     )
     again = method.prepare(shuffled_source, rng=np.random.default_rng(3))
     found = again.estimate(permuted(runs, rows, columns), 6, rng=np.random.default_rng(4))

@@ -186,6 +186,10 @@ def test_wrong_usage_exits_with_2(calibrated, arguments):
 def test_a_missing_history_names_the_way_to_make_one(calibrated):
     (calibrated / "history.duckdb").unlink()
     error = one_error_line(command(calibrated, "status", code=1))
+    assert "its sidecar history.seq is there" in error
+    assert "start anew with `recurring-eval init`" in error
+    (calibrated / "history.seq").unlink()
+    error = one_error_line(command(calibrated, "status", code=1))
     assert "history.duckdb does not exist; create one with `recurring-eval init`" in error
 
 

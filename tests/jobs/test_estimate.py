@@ -324,7 +324,7 @@ def test_a_subset_names_the_benchmark(folder):
     frame = [f"partial,{question},1,{LATER.isoformat()}" for question in log.question_ids]
     path = folder / "p.csv"
     path.write_text("\n".join(["run_id,question_id,passed,started_at", *frame]) + "\n")
-    assert "names the benchmark; give it" in command(folder, "import", path, code=1).err
+    assert "names no benchmark; give it" in command(folder, "import", path, code=1).err
     seen = estimated(folder, path, "--subset", subset["subset_id"])
     assert seen["benchmark"] == "second"
     command(folder, "import", path, "--subset", subset["subset_id"])

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from jobs.harnesses.registry import harness_names
 from recurring_eval.records import RunKind, RunPurpose
 from storage.benchmarks import benchmark_names, create_benchmark, current_bank
 from storage.history import History
@@ -325,10 +326,10 @@ def test_dry_run_checks_everything_and_stores_nothing(project):
 def test_odd_sources(project):
     (project / "empty").mkdir()
     error = one_error_line(invoke("import", project / "empty"))
-    assert "has no CSV, JSON lines or Parquet file in it" in error
+    assert "has no log of a known tool in it" in error
     path = write_runs_csv(project / "t.csv", RUNS)
     error = one_error_line(invoke("import", path, "--harness", "nope"))
-    assert error == "error: no harness is called 'nope'; choose from auto, table"
+    assert error == f"error: no harness is called 'nope'; choose from {', '.join(harness_names())}"
     twice = invoke("import", path, project / "." / "t.csv", "--json").document
     assert len(twice["files"]) == 1
 

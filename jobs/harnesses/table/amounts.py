@@ -1,4 +1,4 @@
-"""Durations and costs of the rows of a table."""
+"""Durations and costs."""
 
 from typing import Final
 

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -20,12 +21,20 @@ _BLOCK_BYTES: Final = 16 << 20
 _UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_csv(path: Path) -> RawTable:
+def read_csv(
+    path: Path, *, wanted: Callable[[list[str]], dict[str, int]] = wanted_headers
+) -> RawTable:
     """Read a file delimited by commas, semicolons, tabs or bars.
 
     Cells stay text: ``001``, ``NA`` and ``null`` are themselves. A UTF-8 mark,
     CRLF and quoted line breaks are understood; bytes that are not UTF-8 are read as
     Latin-1, with a note.
+
+    Parameters
+    ----------
+    path : Path
+    wanted : callable
+        From the headers to the position of each column to read, by its name.
 
     Raises
     ------
@@ -35,8 +44,8 @@ def read_csv(path: Path) -> RawTable:
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     encoding = "utf-16" if head.startswith(_UTF16_MARKS) else "utf8"
-    headers, delimiter = _read_header(head, encoding)
-    positions = wanted_headers(headers)
+    headers, delimiter = read_header(head, encoding)
+    positions = wanted(headers)
     if not positions:
         positions = {normalised(headers[0]): 0}  # rows must be counted all the same
     notes: list[str] = []
@@ -70,7 +79,14 @@ def read_csv(path: Path) -> RawTable:
     )
 
 
-def _read_header(head: bytes, encoding: str) -> tuple[list[str], str]:
+def read_header(head: bytes, encoding: str) -> tuple[list[str], str]:
+    """Headers and delimiter.
+
+    Raises
+    ------
+    InputError
+        If the first line is none.
+    """
     try:
         # A character cut at the end of `head` is no error: the decoder waits for the rest.
         text = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf8" else encoding)()

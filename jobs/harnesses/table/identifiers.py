@@ -1,6 +1,5 @@
 """Ids of runs and questions as text, and numbers of trials."""
 
-import re
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -8,13 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.harnesses.question_key import check_id
 from jobs.harnesses.table.column import Column, RawTable, normalised
 from recurring_eval.errors import InputError
 
 _ALWAYS_RANKED: Final = ("seed", "k")
 _MOST_TRIALS: Final = 30_000
-# Escape codes would act on the terminal that shows the id; tabs and line ends only look odd.
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +76,16 @@ def read_keys(table: RawTable, column: Column, meaning: str) -> Keys:
 
 def _is_suspicious(value: object) -> bool:
     if isinstance(value, str):
-        return not value.strip() or bool(_CONTROL.search(value)) or not _is_encodable(value)
+        return _wrong_text(value) is not None
     return isinstance(value, bool) or not isinstance(value, int | date)
 
 
-def _is_encodable(text: str) -> bool:
+def _wrong_text(text: str) -> str | None:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        check_id(text)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _no_id(table: RawTable, row: int, column: Column, meaning: str) -> str:
@@ -98,7 +96,7 @@ def _explain(table: RawTable, row: int, column: Column, meaning: str, value: obj
     if isinstance(value, str) and not value.strip():
         return _no_id(table, row, column, meaning)
     if isinstance(value, str):
-        return f"{table.place(row)}, column `{column.name}`: the id has an unreadable character"
+        return f"{table.place(row)}, column `{column.name}`: {_wrong_text(value)}"
     return (
         f"{table.place(row)}, column `{column.name}`: {value!r} is a {type(value).__name__}, "
         f"not the id of a {meaning}; write ids as text"

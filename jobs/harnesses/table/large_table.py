@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.table.column import Column, RawTable
+from jobs.harnesses.table.file_facts import FileFacts
 from jobs.harnesses.table.identifiers import read_keys
 from jobs.harnesses.table.names import choose_names, has_content
 from jobs.harnesses.table.parquet_file import ParquetTable
-from jobs.harnesses.table.run_logs import FileFacts, build_run_logs, runs_of_rows
+from jobs.harnesses.table.run_logs import build_run_logs, runs_of_rows
 from jobs.harnesses.table.spool import spooled_parts
 
 LARGE_ROWS: Final = 1_000_000

@@ -1,7 +1,7 @@
 """Read Parquet."""
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,8 +36,10 @@ class ParquetTable:
     n_rows: int
 
     @classmethod
-    def open(cls, path: Path) -> "ParquetTable":
-        """Look at a file's schema and size.
+    def open(
+        cls, path: Path, *, wanted: Callable[[list[str]], dict[str, int]] = wanted_headers
+    ) -> "ParquetTable":
+        """Look at a file's schema and size; `wanted` as in `read_parquet`.
 
         Raises
         ------
@@ -49,7 +51,7 @@ class ParquetTable:
             n_rows = file.metadata.num_rows
         if not n_rows:
             raise InputError("has columns but no rows")
-        written = {name: headers[at] for name, at in wanted_headers(list(headers)).items()}
+        written = {name: headers[at] for name, at in wanted(list(headers)).items()}
         return cls(path=path, headers=headers, written=written, n_rows=n_rows)
 
     def read(self) -> RawTable:
@@ -105,15 +107,23 @@ class ParquetTable:
         return pq.ParquetFile(self.path, read_dictionary=text, pre_buffer=False)
 
 
-def read_parquet(path: Path) -> RawTable:
+def read_parquet(
+    path: Path, *, wanted: Callable[[list[str]], dict[str, int]] = wanted_headers
+) -> RawTable:
     """Read the known columns of a Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    wanted : callable
+        From the headers to the position of each column to read, by its name.
 
     Raises
     ------
     InputError
         If the file is damaged, cut short or without rows.
     """
-    return ParquetTable.open(path).read()
+    return ParquetTable.open(path, wanted=wanted).read()
 
 
 def row_count(path: Path) -> int:

@@ -12,16 +12,16 @@ from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.table.amounts import amounts
 from jobs.harnesses.table.column import Column, RawTable
 from jobs.harnesses.table.distinct_rows import drop_repeated_rows
+from jobs.harnesses.table.file_facts import FileFacts
 from jobs.harnesses.table.identifiers import (
     Keys,
     SharedNames,
-    TrialColumn,
     read_keys,
     read_trials,
 )
 from jobs.harnesses.table.run_facts import UNKNOWN_AGENT, Facts, RunFacts
 from jobs.harnesses.table.times import NO_TIME, read_times
-from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts, says_yes
+from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog, RunPurpose
 
@@ -40,26 +40,6 @@ class _Rows:
     finished: NDArray[np.int64]
     duration: NDArray[np.float64]
     cost: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
-    """What holds for a file as a whole, where only a part of its rows is at hand."""
-
-    trials: TrialColumn
-    says_yes: bool
-
-    @classmethod
-    def of(cls, columns: Mapping[str, Column]) -> "FileFacts":
-        """Look at all rows, or at a part of them."""
-        return cls(
-            trials=TrialColumn.of(columns.get("trial")), says_yes=says_yes(columns["verdict"])
-        )
-
-    def __or__(self, other: "FileFacts") -> "FileFacts":
-        return FileFacts(
-            trials=self.trials | other.trials, says_yes=self.says_yes or other.says_yes
-        )
 
 
 def build_run_logs(
@@ -96,7 +76,11 @@ def build_run_logs(
     """
     run, names, benchmarks = runs_of_rows(table, columns)
     run_facts = RunFacts(table, columns)
-    rows, notes = _read_rows(table, columns, run, options, facts or FileFacts.of(columns))
+    named = {name for name in benchmarks if name is not None}
+    rule = options.rule(harness, min(named) if len(named) == 1 else None)
+    rows, notes = _read_rows(
+        table, columns, run, options, facts or FileFacts.of(columns), threshold=rule.threshold
+    )
     kept, dropped = drop_repeated_rows(
         table,
         run=run,
@@ -150,6 +134,8 @@ def _read_rows(
     run: NDArray[np.int32],
     options: ReadOptions,
     facts: FileFacts,
+    *,
+    threshold: float | None,
 ) -> tuple[_Rows, list[str]]:
     questions = read_keys(table, columns["question"], "question")
     cell = run.astype(np.int64) * len(questions.names) + questions.codes
@@ -159,7 +145,7 @@ def _read_rows(
         columns["verdict"],
         error=columns.get("error"),
         status=columns.get("status"),
-        threshold=options.threshold,
+        threshold=threshold,
         n_is_no=facts.says_yes,
     )
     started = read_times(table, columns["time"], options.timezone)

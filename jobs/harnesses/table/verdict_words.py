@@ -102,6 +102,15 @@ def says_yes(verdict: Column) -> bool:
     return any(isinstance(v, str) and v.strip() in ("Y", "y") for v in verdict.scalars())
 
 
+def may_be_verdict(value: object) -> bool:
+    """Whether a cell is a verdict, a score, or a word for a missing one."""
+    try:
+        _read_word(value, 0.0, n_is_no=True)
+    except InputError:
+        return value is None
+    return True
+
+
 class _Positions:
     """Distinct reasons in the order they were met."""
 

@@ -1,19 +1,22 @@
 """Tables to read in tests."""
 
 from pathlib import Path
+from typing import Any
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
 from jobs.harnesses.long_table import LongTable
+from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.records import FAIL, MISSING, PASS, RunLog
 
 WORDS = {PASS: "pass", FAIL: "fail", MISSING: "missing"}
 
 
-def read(path: Path, **options: object) -> LogFile:
-    return LongTable().read(path, ReadOptions(**options))  # type: ignore[arg-type]  # as given
+def read(path: Path, *, threshold: float | None = None, **options: str) -> LogFile:
+    unit = LogUnit(path=path, files=(path,))
+    return LongTable().read(unit, ReadOptions(given=VerdictRule(threshold=threshold), **options))
 
 
-def read_text(folder: Path, text: str, name: str = "t.csv", **options: object) -> LogFile:
+def read_text(folder: Path, text: str, name: str = "t.csv", **options: Any) -> LogFile:
     path = folder / name
     path.write_bytes(text.encode())
     return read(path, **options)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.harness import LogUnit, ReadOptions
 from jobs.harnesses.long_table import LongTable
 from jobs.harnesses.table import large_table
 from jobs.harnesses.table.large_table import open_large
@@ -77,7 +77,7 @@ def content(log: RunLog) -> tuple[object, ...]:
 def both_ways(path: Path, options: ReadOptions | None = None) -> tuple[list, list, int]:
     """Logs read at once and in parts, and the number of parts."""
     options = options or ReadOptions()
-    whole = LongTable().read(path, options)
+    whole = LongTable().read(LogUnit(path=path, files=(path,)), options)
     parts = list(open_large(path).read_parts(options, harness="table"))
     notes = merged_notes([note for part in parts for note in part.notes])
     assert sorted(notes) == sorted(whole.notes)

@@ -247,3 +247,11 @@ def test_a_wide_table_is_told_to_be_made_long(tmp_path):
     header = ",".join(["agent", *(f"question-{i}" for i in range(30))])
     with pytest.raises(InputError, match=r"and 23 more.*must be made long first"):
         read_text(tmp_path, f"{header}\nx{',1' * 30}\n")
+
+
+def test_an_endless_id_is_refused_without_repeating_it(tmp_path) -> None:
+    endless = "q" * 5000
+    text = f"run_id,question_id,passed,started_at\nr,{endless},1,2026-11-01\n"
+    with pytest.raises(InputError, match=r"line 2, column `question_id`.*5,000 characters") as told:
+        read_text(tmp_path, text)
+    assert endless not in str(told.value)

@@ -1,0 +1,147 @@
+"""HAL: the ``<run_id>_UPLOAD.json`` of the HAL harness."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, read_json
+from jobs.harnesses.peek import Peek
+from jobs.harnesses.plain_text import plain_text, settings_text
+from jobs.harnesses.question_key import question_key
+from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
+from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
+from jobs.harnesses.swebench.instances import of_report
+from jobs.harnesses.times import read_time
+from jobs.harnesses.verdict_rule import VerdictRule, score_outcome
+from recurring_eval.errors import InputError
+from recurring_eval.records import FAIL, MISSING, PASS
+
+_KEYS: Final = frozenset(("config", "results", "raw_eval_results"))
+_SCORES: Final = ("reward", "score", "resolved", "correct", "success")
+_EPOCH: Final = re.compile(r"_(1\d{9})$")
+
+
+@dataclass(frozen=True, slots=True)
+class Hal:
+    """Results of ``hal-eval``."""
+
+    name: str = "hal"
+
+    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
+        """Claim uploads."""
+        return one_file_units(file for file in files if file.keys >= _KEYS)
+
+    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
+        """Read a run.
+
+        Raises
+        ------
+        InputError
+            Saying what is wrong.
+        """
+        document = as_object(read_json(unit.path))
+        config = as_object(document.get("config"))
+        task = plain_text(config.get("benchmark_name"))
+        run_id = plain_text(config.get("run_id"))
+        if not task or not run_id:
+            raise InputError("names no benchmark and run in `config`")
+        rule = options.rule(self.name, task)
+        settings = as_object(config.get("agent_args"))
+        run = build_run(
+            _verdicts(document, rule),
+            run_key=run_id,
+            task=task,
+            agent=options.agent or plain_text(config.get("agent_name")),
+            harness=self.name,
+            started_at=_started(config, run_id, options.timezone),
+            agent_config=settings_text(
+                agent_version=config.get("agent_version"),
+                model=settings.get("model_name") or settings.get("model"),
+            ),
+            subset_id=subset_marked([run_id]),
+        )
+        return LogFile(runs=(run,), has_tasks=True)
+
+    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
+        """Give the command with a list of tasks.
+
+        Raises
+        ------
+        InputError
+            If a task's id has a comma.
+        """
+        located = [context.within_task(key) for key in ids]
+        tasks = {task for task, _ in located}
+        if len(tasks) > 1:
+            raise InputError(
+                "the questions belong to several benchmarks of HAL, which one run cannot"
+            )
+        odd = [key for _, key in located if "," in key or key != key.strip()]
+        if odd:
+            raise InputError(
+                f"HAL takes tasks as a list with commas, so {odd[0]!r} cannot be named"
+            )
+        return Selection(
+            command=shell_command(
+                *("hal-eval", "--benchmark", next(iter(tasks)) or "BENCHMARK"),
+                *("--run_id", context.label, f"--task_ids={','.join(key for _, key in located)}"),
+            ),
+            files={f"{context.label}.ids.txt": "".join(f"{key}\n" for _, key in located)},
+            notes=("add --agent_dir, --agent_function, --agent_name and what else the run needs",),
+        )
+
+
+def _verdicts(document: JsonObject, rule: VerdictRule) -> list[LoggedVerdict]:
+    results, raw = as_object(document.get("results")), document.get("raw_eval_results")
+    seconds = as_object(document.get("wall_clock_times"))
+    report = as_object(raw)
+    if "resolved_ids" in report:
+        return of_report(report, rule)[0]
+    told = dict.fromkeys(map(_id, as_list(results.get("failed_tasks"))), FAIL)
+    told |= dict.fromkeys(map(_id, as_list(results.get("successful_tasks"))), PASS)
+    verdicts = []
+    for key in dict.fromkeys([*map(_id, report), *told]):
+        value = report.get(key)
+        if isinstance(value, str) or (key not in told and _score(value) is None):
+            outcome = MISSING
+        elif key in told:
+            outcome = told[key]
+        else:
+            outcome = score_outcome(_score(value) or 0.0, rule.threshold, where=f"task {key!r}")
+        verdicts.append(
+            LoggedVerdict(
+                question=key,
+                outcome=outcome,
+                reason=missing_reason(ERROR, value) if outcome == MISSING else "",
+                duration_s=as_number(seconds.get(key)),
+            )
+        )
+    return verdicts
+
+
+def _id(value: object) -> str:
+    return question_key(value, typed=False)
+
+
+def _score(value: object) -> float | None:
+    """Score of a task's raw result; None where it has none."""
+    if isinstance(value, bool | int | float):
+        return float(value) if isinstance(value, bool) else as_number(value)
+    for name in _SCORES:
+        score = as_object(value).get(name)
+        if isinstance(score, bool | int | float):
+            return float(score) if isinstance(score, bool) else as_number(score)
+    return None
+
+
+def _started(config: JsonObject, run_id: str, timezone: str | None) -> datetime | None:
+    """Take the second in the run's id if it is of the day that is logged, else that day."""
+    day = read_time(config.get("date"), timezone)
+    epoch = _EPOCH.search(run_id)
+    moment = read_time(float(epoch[1])) if epoch else None
+    if day is None or (moment is not None and abs(moment - day) < timedelta(days=2)):
+        return moment
+    return day

@@ -1,0 +1,1 @@
+"""Reading the trials of Harbor."""

@@ -1,0 +1,1 @@
+"""Logs of Inspect AI: archives, JSON, verdicts and selections."""

@@ -1,0 +1,1 @@
+"""Reading exports of promptfoo, and phrasing selections for it."""

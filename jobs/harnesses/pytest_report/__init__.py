@@ -1,0 +1,1 @@
+"""Reading reports of pytest, and phrasing selections for it."""

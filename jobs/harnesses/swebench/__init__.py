@@ -1,0 +1,1 @@
+"""Results of SWE-bench: reports, instances, leaderboard and selections."""

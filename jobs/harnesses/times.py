@@ -1,0 +1,31 @@
+"""Times as evaluation tools write them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = 4_102_444_800.0
+"""2100-01-01 in epoch seconds; larger numbers are milliseconds or nonsense."""
+
+
+def read_time(value: object, timezone: str | None = None) -> datetime | None:
+    """Aware UTC time of an ISO text or of epoch seconds or milliseconds; None if it is neither.
+
+    A text without a zone is taken in `timezone`, by default UTC.
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        seconds = float(value) if abs(value) < 1e15 else float("nan")
+        seconds = seconds / 1000.0 if seconds > _LATEST else seconds
+        return _EPOCH + timedelta(seconds=seconds) if 0 < seconds < _LATEST else None
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC if timezone is None else ZoneInfo(timezone))
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

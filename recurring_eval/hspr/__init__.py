@@ -1,0 +1,32 @@
+"""Hierarchical score posterior recovery (HSPR): adaptive estimation of a full pass rate.
+
+`fit_sources` turns full runs into an `HsprModel`; `HsprSession` asks a target's
+questions one by one or in rounds; `run_hspr` does so on recorded verdicts;
+`select_configuration` chooses settings on the sources, and `AVERAGE` needs no choice.
+"""
+
+from recurring_eval.hspr.config import AVERAGE, HsprConfig, LatentPrior
+from recurring_eval.hspr.model import HsprModel, fit_sources
+from recurring_eval.hspr.result import HsprDiagnostics, HsprResult
+from recurring_eval.hspr.run import run_checkpoints, run_hspr
+from recurring_eval.hspr.selection import HsprSelection, select_configuration
+from recurring_eval.hspr.session import HsprSession
+from recurring_eval.hspr.source_rates import ZeroInflatedBeta
+from recurring_eval.hspr.sources import thin_sources
+
+__all__ = [
+    "AVERAGE",
+    "HsprConfig",
+    "HsprDiagnostics",
+    "HsprModel",
+    "HsprResult",
+    "HsprSelection",
+    "HsprSession",
+    "LatentPrior",
+    "ZeroInflatedBeta",
+    "fit_sources",
+    "run_checkpoints",
+    "run_hspr",
+    "select_configuration",
+    "thin_sources",
+]

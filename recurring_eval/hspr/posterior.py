@@ -1,0 +1,236 @@
+"""Posterior of latent state and group rates on weighted nodes, updated in place.
+
+The state of an evaluation, kept so that one observed outcome costs a few
+matrix-vector products: only the observed group's row is recomputed and the nodes are
+reweighted; every `refresh_every` outcomes all nodes are drawn anew.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from recurring_eval.hspr.config import HsprConfig
+from recurring_eval.hspr.group_rates import (
+    Outcome,
+    Rates,
+    baseline_odds,
+    outcome_likelihood,
+    rate_moments,
+    rate_table,
+)
+from recurring_eval.hspr.model import HsprModel
+from recurring_eval.hspr.nodes import Component, normal_nodes
+from recurring_eval.hspr.proposal import GroupCounts, Proposal, map_proposal
+
+Floats = NDArray[np.float64]
+
+BLOCK: Final = 1 << 16
+"""Elements of a table worked on at a time, so that temporaries stay in the cache."""
+
+TRIALS_PER_LOG: Final = 16
+"""Trials whose likelihoods, each at least 1e-13, are multiplied before taking a log."""
+
+SMALLEST_LIKELIHOOD: Final = 1e-300
+
+
+class NodePosterior:
+    """Weighted nodes given a history of outcomes; G groups, J nodes.
+
+    Attributes
+    ----------
+    history : list of Outcome
+    passes, fails : ndarray, shape (G,)
+        Observed evidence, in trials.
+    unasked : ndarray of float, shape (G,)
+        Questions of the whole bank without an outcome.
+    weights : ndarray, shape (J,)
+        Sum to one.
+    expected : ndarray, shape (J,)
+        Expected passes among the unasked questions at each node.
+    sign : ndarray, shape (G,)
+        1 where `rare` is the rate of passes, -1 where it is the rate of fails: the
+        smaller of the two is stored, because only that keeps its relative precision.
+    rare : ndarray, shape (G, J)
+        Group rate's mean given the node, of passes or fails as `sign` says.
+    spread : ndarray, shape (G, J)
+        ``m (1 - m) + (U - 1) tau^2``, N times equation (12).
+    log_evidence : ndarray, one per latent prior
+        Log marginal likelihood of the history at the last refresh.
+    """
+
+    def __init__(self, model: HsprModel, config: HsprConfig, *, n_nodes: int) -> None:
+        self.model = model
+        self.config = config
+        self.history: list[Outcome] = []
+        self.passes = np.zeros(model.n_groups)
+        self.fails = np.zeros(model.n_groups)
+        self.unasked = model.group_size.astype(np.float64)
+        each = n_nodes // len(config.latent)
+        self.components = [
+            Component(
+                prior,
+                model.loadings(prior.rank),
+                slice(i * each, (i + 1) * each),
+                np.empty((prior.n_coordinates, each)),
+            )
+            for i, prior in enumerate(config.latent)
+        ]
+        self.weights = np.full(each * len(config.latent), np.nan)
+        self.expected = np.zeros_like(self.weights)
+        self.log_evidence = np.zeros(len(config.latent))
+        self.sign = np.ones(model.n_groups)
+        dtype = np.float64 if config.double_precision else np.float32
+        self.rare: Rates = np.empty((model.n_groups, len(self.weights)), dtype=dtype)
+        self.spread: Rates = np.empty_like(self.rare)
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in all."""
+        return len(self.weights)
+
+    @property
+    def effective_sample_size(self) -> float:
+        """Effective number of nodes, as a share of all."""
+        return float(1.0 / (self.weights @ self.weights) / self.n_nodes)
+
+    def logits(self, group: int) -> Floats:
+        """Baseline logit of one group at every node, shape (J,)."""
+        return np.concatenate(
+            [
+                self.model.intercept[group] + part.loadings[group] @ part.nodes
+                for part in self.components
+            ]
+        )
+
+    def count(self, outcome: Outcome) -> None:
+        """Add an outcome to the history without touching the nodes; refresh afterwards."""
+        self.history.append(outcome)
+        self.passes[outcome.group] += outcome.passes
+        self.fails[outcome.group] += outcome.fails
+        self.unasked[outcome.group] -= 1.0
+
+    def observe(self, outcome: Outcome) -> None:
+        """Reweight the nodes by the outcome and recompute its group's row."""
+        group = outcome.group
+        odds = baseline_odds(self.logits(group))
+        self.weights *= outcome_likelihood(
+            odds, self.config.kappa, self.passes[group], self.fails[group], outcome
+        )
+        self.weights /= self.weights.sum()
+        self.expected -= self.sign[group] * self.unasked[group] * self.rare[group]
+        if self.sign[group] < 0:
+            # Its constant part: one question fewer has a pass rate of one minus `rare`.
+            self.expected -= 1.0
+        self.count(outcome)
+        mean, variance = self._rare_moments(group, odds)
+        self.rare[group] = mean
+        self.spread[group] = mean * (1.0 - mean) + (self.unasked[group] - 1.0) * variance
+        self.expected += self.sign[group] * self.unasked[group] * self.rare[group]
+
+    def _rare_moments(self, group: int, odds: Floats) -> tuple[Floats, Floats]:
+        kappa, passes, fails = self.config.kappa, self.passes[group], self.fails[group]
+        if self.sign[group] < 0:
+            return rate_moments(1.0 / odds, kappa, fails, passes)
+        return rate_moments(odds, kappa, passes, fails)
+
+    def refresh(self) -> None:
+        """Draw all nodes from a new proposal and weight them by equation (20)."""
+        log_weights = np.empty(self.n_nodes)
+        logit_at_mode = np.zeros(self.model.n_groups)
+        for i, part in enumerate(self.components):
+            proposal = self._proposal(part)
+            standard = normal_nodes(part.nodes.shape[1], len(part.nodes))
+            part.nodes = proposal.mean[:, np.newaxis] + proposal.transform @ standard
+            precision = part.prior.diagonal
+            log_weights[part.columns] = (
+                (standard**2).sum(axis=0) - precision @ part.nodes**2
+            ) / 2.0 + (np.log(precision).sum() - proposal.log_determinant) / 2.0
+            logit_at_mode += self.model.intercept + part.loadings @ proposal.mean
+            self.log_evidence[i] = -np.log(part.nodes.shape[1])
+        log_weights += self._log_likelihood()
+        for i, part in enumerate(self.components):
+            self.log_evidence[i] += special.logsumexp(log_weights[part.columns])
+        self._assign(log_weights, logit_at_mode)
+
+    def place(self, nodes: Floats, log_weights: Floats) -> None:
+        """Use given nodes (d, J) of the only latent prior, with unnormalised log weights.
+
+        The weights are multiplied by the likelihood of the history; quadrature grids
+        and checks on common nodes use this.
+        """
+        self.components[0].nodes = np.asarray(nodes, dtype=np.float64)
+        self._assign(log_weights + self._log_likelihood(), self.model.intercept)
+
+    def _assign(self, log_weights: Floats, typical_logit: Floats) -> None:
+        weights = np.exp(log_weights - log_weights.max())
+        self.weights = weights / weights.sum()
+        self.sign = np.where(typical_logit > 0.0, -1.0, 1.0)
+        self._fill_tables()
+
+    def _proposal(self, part: Component) -> Proposal:
+        """Prior before any outcome, the auxiliary mode afterwards."""
+        precision = part.prior.diagonal
+        if not self.history:
+            return Proposal(mean=np.zeros(len(precision)), precision=np.diag(precision))
+        observed = np.flatnonzero(self.passes + self.fails)
+        counts = GroupCounts(
+            intercept=self.model.intercept[observed],
+            loadings=part.loadings[observed],
+            passes=self.passes[observed],
+            fails=self.fails[observed],
+        )
+        return map_proposal(counts, precision, self.config.kappa)
+
+    def _log_likelihood(self) -> Floats:
+        """Log of the Beta-integrated likelihood of the whole history, shape (J,)."""
+        odds: dict[int, Floats] = {}
+        seen: dict[int, tuple[float, float]] = {}
+        total, product = np.zeros(self.n_nodes), np.ones(self.n_nodes)
+        pending = 0.0
+        for outcome in self.history:
+            if pending + outcome.passes + outcome.fails > TRIALS_PER_LOG:
+                total += np.log(np.maximum(product, SMALLEST_LIKELIHOOD))
+                product[:], pending = 1.0, 0.0
+            group = outcome.group
+            if group not in odds:
+                odds[group] = baseline_odds(self.logits(group))
+            passes, fails = seen.get(group, (0.0, 0.0))
+            product *= outcome_likelihood(odds[group], self.config.kappa, passes, fails, outcome)
+            seen[group] = (passes + outcome.passes, fails + outcome.fails)
+            pending += outcome.passes + outcome.fails
+        return np.asarray(total + np.log(np.maximum(product, SMALLEST_LIKELIHOOD)))
+
+    def _fill_tables(self) -> None:
+        """Compute `rare`, `spread` and `expected` of every group, block by block."""
+        self.expected[:] = self.unasked[self.sign < 0].sum()
+        for part in self.components:
+            rows_at_once = max(1, BLOCK // part.nodes.shape[1])
+            for start in range(0, self.model.n_groups, rows_at_once):
+                rows = slice(start, start + rows_at_once)
+                rare, rate_total, both = self.rate_block(part, rows)
+                others = self._column(self.unasked[rows] - 1.0)
+                self.rare[rows, part.columns] = rare
+                rate_total *= self.config.kappa
+                rate_total += 1.0
+                np.divide(others, rate_total, out=rate_total)
+                rate_total += 1.0
+                np.multiply(both, rate_total, out=self.spread[rows, part.columns])
+                toward = (self.sign[rows] * self.unasked[rows]).astype(self.rare.dtype)
+                self.expected[part.columns] += toward @ rare
+
+    def rate_block(self, part: Component, rows: slice) -> tuple[Rates, Rates, Rates]:
+        """Rare rate r, (A + F)/kappa and r (1 - r) of some groups at one prior's nodes."""
+        sign = self.sign[rows]
+        loadings = (sign[:, np.newaxis] * part.loadings[rows]).astype(self.rare.dtype)
+        logits = loadings @ part.nodes.astype(self.rare.dtype)
+        logits += self._column(sign * self.model.intercept[rows])
+        passes = np.where(sign > 0, self.passes[rows], self.fails[rows])
+        fails = np.where(sign > 0, self.fails[rows], self.passes[rows])
+        return rate_table(
+            logits, self.config.kappa, passes=self._column(passes), fails=self._column(fails)
+        )
+
+    def _column(self, values: Floats) -> Rates:
+        return values.astype(self.rare.dtype)[:, np.newaxis]
