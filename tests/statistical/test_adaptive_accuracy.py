@@ -77,28 +77,37 @@ def orders(n: int) -> Iterator[np.ndarray]:
     return (rng.permutation(n) for _ in range(N_ORDERS))
 
 
-def test_rasch_cat_on_verified(verified: tuple[ResponseMatrix, ResponseMatrix]):
-    """Many difficulties are equal, so means over random orders of them.
-
-    Over 100 orders the means are 3.42, 2.06, 1.51 and 1.01 pp with standard errors of
-    .04, .013, .009 and .004. So the bounds of 1.6 and 1.1 pp hold at k = 100 and 200, and
-    those of 3.3 and 2.0 at k = 25 and 50 do not: the means lie .12 and .06 above them.
-    The published figures behind them, 3.16 and 1.89 pp, do not say over how many orders;
-    the error at one order has standard deviations of .42 and .13 pp. Within that noise
-    they agree, and that is what is asserted where the bounds are missed. The ability
-    prior, the calibration's N(0, 1), was not chosen on these runs; tuning it on them
-    would mean nothing (precision .9 gives 3.34 and 2.04 pp).
-    """
+@pytest.fixture(scope="module")
+def rasch_cat_pp(verified: tuple[ResponseMatrix, ResponseMatrix]) -> dict[int, float]:
+    """Mean error by k over random orders of equal difficulties, of which there are many."""
     earlier, later = verified
     model = fit_rasch(earlier)
     options = {"method": "rasch-cat", "ks": VERIFIED_KS}
     rows = np.array([errors_pp(model, later, tie_order=order, **options) for order in orders(500)])
-    mean, of_one_order = rows.mean(axis=0), rows.std(axis=0)
-    error = of_one_order / np.sqrt(N_ORDERS)
+    mean, error = rows.mean(axis=0), rows.std(axis=0) / np.sqrt(N_ORDERS)
     print(f"rasch-cat on Verified: {mean.round(3)} +- {error.round(3)} pp")
-    at_most = np.array(VERIFIED_AT_MOST_PP["rasch-cat"])
-    assert (mean[2:] <= at_most[2:]).all()
-    assert (mean[:2] <= at_most[:2] + of_one_order[:2]).all()
+    return dict(zip(VERIFIED_KS, mean, strict=True))
+
+
+@pytest.mark.parametrize(
+    "k",
+    [
+        pytest.param(25, marks=pytest.mark.xfail(reason="3.42 pp (s.e. .04) over 100 orders")),
+        pytest.param(50, marks=pytest.mark.xfail(reason="2.06 pp (s.e. .013) over 100 orders")),
+        100,
+        200,
+    ],
+)
+def test_rasch_cat_on_verified(rasch_cat_pp: dict[int, float], k: int):
+    """The bounds as they were set; two are missed.
+
+    The published figures behind them, 3.16 and 1.89 pp at k = 25 and 50, do not say over
+    how many orders; the error at one order has standard deviations of .42 and .13 pp. The
+    ability prior, the calibration's N(0, 1), was not chosen on these runs; precision .9,
+    which was, gives 3.34 and 2.04 pp.
+    """
+    at_most = dict(zip(VERIFIED_KS, VERIFIED_AT_MOST_PP["rasch-cat"], strict=True))
+    assert rasch_cat_pp[k] <= at_most[k]
 
 
 def test_mirt_cat_on_verified(verified: tuple[ResponseMatrix, ResponseMatrix]):
