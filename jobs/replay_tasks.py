@@ -153,7 +153,13 @@ def run_task(
             sizes=sizes,
             seeds=task.seeds,
             streams=partial(
-                _stream, seed, "replay", protocol, str(split), str(number), method.name
+                _stream,
+                seed,
+                "replay",
+                protocol,
+                str(split),
+                str(number),
+                method.alias_of or method.name,
             ),
             cpu_clock=cpu_seconds,
         )

@@ -5,9 +5,15 @@ questions one by one or in rounds; `run_hspr` does so on recorded verdicts;
 `select_configuration` chooses settings on the sources, and `AVERAGE` needs no choice.
 """
 
+from recurring_eval.hspr.calibration import (
+    HsprCalibration,
+    calibrate_average,
+    calibrate_staged,
+    signature_rows,
+)
 from recurring_eval.hspr.config import AVERAGE, HsprConfig, LatentPrior
 from recurring_eval.hspr.model import HsprModel, fit_sources
-from recurring_eval.hspr.result import HsprDiagnostics, HsprResult
+from recurring_eval.hspr.result import HsprResult
 from recurring_eval.hspr.run import run_checkpoints, run_hspr
 from recurring_eval.hspr.selection import HsprSelection, select_configuration
 from recurring_eval.hspr.session import HsprSession
@@ -16,17 +22,20 @@ from recurring_eval.hspr.sources import thin_sources
 
 __all__ = [
     "AVERAGE",
+    "HsprCalibration",
     "HsprConfig",
-    "HsprDiagnostics",
     "HsprModel",
     "HsprResult",
     "HsprSelection",
     "HsprSession",
     "LatentPrior",
     "ZeroInflatedBeta",
+    "calibrate_average",
+    "calibrate_staged",
     "fit_sources",
     "run_checkpoints",
     "run_hspr",
     "select_configuration",
+    "signature_rows",
     "thin_sources",
 ]

@@ -5,8 +5,6 @@ matrix-vector products: only the observed group's row is recomputed and the node
 reweighted; every `refresh_every` outcomes all nodes are drawn anew.
 """
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
@@ -20,19 +18,12 @@ from recurring_eval.hspr.group_rates import (
     rate_moments,
     rate_table,
 )
+from recurring_eval.hspr.history_likelihood import BLOCK, log_likelihood
 from recurring_eval.hspr.model import HsprModel
 from recurring_eval.hspr.nodes import Component, normal_nodes
 from recurring_eval.hspr.proposal import GroupCounts, Proposal, map_proposal
 
 Floats = NDArray[np.float64]
-
-BLOCK: Final = 1 << 16
-"""Elements of a table worked on at a time, so that temporaries stay in the cache."""
-
-TRIALS_PER_LOG: Final = 16
-"""Trials whose likelihoods, each at least 1e-13, are multiplied before taking a log."""
-
-SMALLEST_LIKELIHOOD: Final = 1e-300
 
 
 class NodePosterior:
@@ -183,24 +174,15 @@ class NodePosterior:
         )
         return map_proposal(counts, precision, self.config.kappa)
 
+    def _odds(self, groups: NDArray[np.intp]) -> Floats:
+        """Baseline odds of some groups at every node, shape (groups, J)."""
+        logits = np.hstack([part.loadings[groups] @ part.nodes for part in self.components])
+        logits += self.model.intercept[groups, np.newaxis]
+        return baseline_odds(logits)
+
     def _log_likelihood(self) -> Floats:
         """Log of the Beta-integrated likelihood of the whole history, shape (J,)."""
-        odds: dict[int, Floats] = {}
-        seen: dict[int, tuple[float, float]] = {}
-        total, product = np.zeros(self.n_nodes), np.ones(self.n_nodes)
-        pending = 0.0
-        for outcome in self.history:
-            if pending + outcome.passes + outcome.fails > TRIALS_PER_LOG:
-                total += np.log(np.maximum(product, SMALLEST_LIKELIHOOD))
-                product[:], pending = 1.0, 0.0
-            group = outcome.group
-            if group not in odds:
-                odds[group] = baseline_odds(self.logits(group))
-            passes, fails = seen.get(group, (0.0, 0.0))
-            product *= outcome_likelihood(odds[group], self.config.kappa, passes, fails, outcome)
-            seen[group] = (passes + outcome.passes, fails + outcome.fails)
-            pending += outcome.passes + outcome.fails
-        return np.asarray(total + np.log(np.maximum(product, SMALLEST_LIKELIHOOD)))
+        return log_likelihood(self._odds, self.passes, self.fails, self.config.kappa)
 
     def _fill_tables(self) -> None:
         """Compute `rare`, `spread` and `expected` of every group, block by block."""

@@ -9,43 +9,7 @@ from numpy.typing import NDArray
 from recurring_eval.hspr.evaluation import Evaluation
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.hspr.score_posterior import ScorePosterior, score_posterior
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HsprDiagnostics:
-    """How far an estimate can be trusted, and where it comes from.
-
-    Attributes
-    ----------
-    configuration : str
-        Name of the `HsprConfig`.
-    effective_sample_size : float
-        Effective number of nodes as a share of all.
-    n_nodes, n_groups, n_sources : int
-    source_zero_share : float
-        Share of the bank's questions that no source ever passed.
-    queried_source_zero_share : float
-        Share of the answered questions that no source ever passed.
-    latent_weights : dict of str to float
-        Posterior weight of each latent prior; one entry of 1 without averaging.
-    calibration : float
-        What calibration added to the decision, in pass-rate units.
-    extrapolating : bool
-        The posterior mean lies outside the range of the sources' scores.
-    """
-
-    configuration: str
-    effective_sample_size: float
-    n_nodes: int
-    n_groups: int
-    n_sources: int
-    source_zero_share: float
-    queried_source_zero_share: float
-    latent_weights: dict[str, float]
-    calibration: float
-    extrapolating: bool
+from recurring_eval.records import HsprDiagnostics, ScoreDistribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +22,8 @@ class HsprResult:
         Calibrated decision, inside the feasible range; exact at full budget.
     mean, sd, median : float
         Of the score's posterior, before calibration.
-    values, pmf : ndarray, shape (N + 1,)
-        The score's posterior distribution.
+    distribution : ScoreDistribution
+        The score's posterior over N + 1 values, before calibration.
     asked : tuple of str
         Questions in the order they were asked, those without a verdict included.
     n_valid : int
@@ -71,8 +35,7 @@ class HsprResult:
     mean: float
     sd: float
     median: float
-    values: Floats
-    pmf: Floats
+    distribution: ScoreDistribution
     asked: tuple[str, ...]
     n_valid: int
     diagnostics: HsprDiagnostics
@@ -143,8 +106,7 @@ def estimate_score(evaluation: Evaluation, population: NDArray[np.bool_]) -> Hsp
         mean=score.mean,
         sd=score.sd,
         median=score.median,
-        values=score.values,
-        pmf=score.pmf,
+        distribution=score.distribution,
         asked=tuple(evaluation.model.question_ids[q] for q, _, _ in evaluation.answers),
         n_valid=evaluation.n_observed,
         diagnostics=_diagnostics(evaluation, posterior, score, pass_rate - uncalibrated),

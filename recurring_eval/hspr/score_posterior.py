@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from recurring_eval.hspr.group_rates import baseline_odds
-from recurring_eval.hspr.posterior import BLOCK, NodePosterior
-from recurring_eval.validation import read_only_floats
+from recurring_eval.hspr.history_likelihood import BLOCK
+from recurring_eval.hspr.posterior import NodePosterior
+from recurring_eval.records import ScoreDistribution
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.intp]
@@ -31,26 +32,17 @@ class ScorePosterior:
 
     Attributes
     ----------
-    values : ndarray, shape (N + 1,)
-        Pass rates ``k / N``; moved by the fractional part of the observed passes when
-        questions were tried more than once.
-    pmf : ndarray, shape (N + 1,)
-        Their probabilities.
+    distribution : ScoreDistribution
     mean, sd : float
         Of the weighted nodes, without the pmf's approximation.
     median : float
         Smallest value whose cumulative probability is one half or more.
     """
 
-    values: Floats
-    pmf: Floats
+    distribution: ScoreDistribution
     mean: float
     sd: float
     median: float
-
-    def __post_init__(self) -> None:
-        for name in ("values", "pmf"):
-            object.__setattr__(self, name, read_only_floats(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +90,7 @@ def score_posterior(
     values = np.minimum((np.arange(n_questions + 1) + (observed_passes - whole)) / n_questions, 1.0)
     middle = int(np.argmax(np.cumsum(counts) >= 0.5 - 1e-12))
     return ScorePosterior(
-        values=values,
-        pmf=pmf,
+        distribution=ScoreDistribution(values=values, pmf=pmf),
         mean=(observed_passes + mean) / n_questions,
         sd=math.sqrt(max(variance, 0.0)) / n_questions,
         median=(observed_passes + middle) / n_questions,

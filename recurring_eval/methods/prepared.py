@@ -99,6 +99,9 @@ class ReplayMethod:
         has no effect.
     tuned_per_budget : bool
         Whether it tunes itself on the source anew for every k, which takes a while.
+    alias_of : str
+        Name of the method that this one is another name of, whose random draws it
+        shares; empty for none.
     """
 
     name: str
@@ -108,3 +111,4 @@ class ReplayMethod:
     source: str
     budget_is_outcome: bool = False
     tuned_per_budget: bool = False
+    alias_of: str = ""

@@ -8,23 +8,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.hspr import (
     AVERAGE,
     HsprConfig,
     HsprModel,
+    calibrate_average,
     fit_sources,
     run_hspr,
     select_configuration,
-    thin_sources,
+    signature_rows,
 )
-from recurring_eval.hspr.model import MIN_SOURCES
+from recurring_eval.hspr.calibration import PATH_NODES, require_sources_to_select
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.response_matrix import ResponseMatrix
-
-PATH_NODES: Final = 2048
-"""Nodes while questions are chosen: as accurate as 8,192, and 512 are too few for four priors."""
 
 _PAPER: Final = "HSPR"
 
@@ -40,7 +37,7 @@ class HsprScorer:
 
     def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
         """Evaluate each target over its valid questions, with a random stream of its own."""
-        config = replace(self.config_of(k), path_nodes=PATH_NODES)
+        config = self.config_of(k)
         position = {question: j for j, question in enumerate(targets.question_ids)}
         valid = targets.trials > 0
         score, sd = np.full((2, targets.n_runs), np.nan)
@@ -62,11 +59,6 @@ class HsprScorer:
         return Scored(score=score, observed=observed & valid, model_sd=sd)
 
 
-def average_at(k: int) -> HsprConfig:  # noqa: ARG001  the same for every budget
-    """Return the configuration of ``hspr-average``."""
-    return AVERAGE
-
-
 @dataclass(frozen=True, slots=True)
 class StagedSelection:
     """Configuration selected on the sources for a budget; remembered, as it takes seconds.
@@ -85,16 +77,17 @@ class StagedSelection:
         if k >= self.source.n_questions:
             return AVERAGE
         if k not in self.selected:
-            self.selected[k] = select_configuration(
+            chosen = select_configuration(
                 self.source, budget=k, rng=deepcopy(self.rng), sources=self.sources
             ).config
+            self.selected[k] = replace(chosen, path_nodes=PATH_NODES)
         return self.selected[k]
 
 
 def fit_average(source: ResponseMatrix, rng: np.random.Generator) -> HsprScorer:  # noqa: ARG001  nothing is drawn
     """Fit the sources."""
-    model = fit_sources(source, sources=signature_rows(source))
-    return HsprScorer(model=model, config_of=average_at)
+    fitted = calibrate_average(source)
+    return HsprScorer(model=fitted.model, config_of=lambda _: fitted.config)
 
 
 def fit_staged(source: ResponseMatrix, rng: np.random.Generator) -> HsprScorer:
@@ -106,19 +99,9 @@ def fit_staged(source: ResponseMatrix, rng: np.random.Generator) -> HsprScorer:
         Too few source runs to hold one out.
     """
     rows = signature_rows(source)
-    if len(rows) <= MIN_SOURCES:
-        raise NotEnoughDataError(
-            f"hspr-staged needs at least {MIN_SOURCES + 1} source runs, not {len(rows)}; "
-            "import more full runs or use hspr-average"
-        )
+    require_sources_to_select(rows)
     selection = StagedSelection(source, rows, rng.spawn(1)[0])
     return HsprScorer(model=fit_sources(source, sources=rows), config_of=selection)
-
-
-def signature_rows(source: ResponseMatrix) -> NDArray[np.intp]:
-    """Thinned sources, or every run where that leaves too few to hold one out."""
-    thinned = thin_sources(source)
-    return thinned if len(thinned) > MIN_SOURCES else np.arange(source.n_runs, dtype=np.intp)
 
 
 HSPR_AVERAGE: Final = ReplayMethod(
@@ -142,6 +125,7 @@ HSPR: Final = ReplayMethod(
     name="hspr",
     description="Hierarchical score posterior recovery as recommended: hspr-average.",
     prepare=HSPR_AVERAGE.prepare,
-    product=False,
+    product=True,
     source=_PAPER,
+    alias_of=HSPR_AVERAGE.name,
 )

@@ -2,6 +2,7 @@
 
 from recurring_eval.records.ability_estimate import AbilityEstimate
 from recurring_eval.records.bank import Bank
+from recurring_eval.records.hspr_diagnostics import HsprDiagnostics
 from recurring_eval.records.run import (
     FAIL,
     FULL_RUN_MIN_VALID,
@@ -12,6 +13,7 @@ from recurring_eval.records.run import (
     RunLog,
     RunPurpose,
 )
+from recurring_eval.records.score_distribution import ScoreDistribution
 from recurring_eval.records.score_estimate import Flag, ScoreEstimate
 from recurring_eval.records.subset import Subset
 
@@ -23,10 +25,12 @@ __all__ = [
     "AbilityEstimate",
     "Bank",
     "Flag",
+    "HsprDiagnostics",
     "Run",
     "RunKind",
     "RunLog",
     "RunPurpose",
+    "ScoreDistribution",
     "ScoreEstimate",
     "Subset",
 ]

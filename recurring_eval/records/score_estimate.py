@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from recurring_eval.records.ability_estimate import AbilityEstimate
+from recurring_eval.records.hspr_diagnostics import HsprDiagnostics
+from recurring_eval.records.score_distribution import ScoreDistribution
 
 
 class Flag(StrEnum):
@@ -38,6 +40,11 @@ class ScoreEstimate:
     theta : AbilityEstimate or None
     model_fingerprint : str
     flags : tuple of Flag
+    distribution : ScoreDistribution or None
+        The score's posterior under the model, for methods that have one. It is narrower
+        than the interval, which has the replayed runs behind it.
+    diagnostics : HsprDiagnostics or None
+        Of estimates by HSPR.
     """
 
     pass_rate: float
@@ -53,6 +60,8 @@ class ScoreEstimate:
     theta: AbilityEstimate | None = None
     model_fingerprint: str = ""
     flags: tuple[Flag, ...] = ()
+    distribution: ScoreDistribution | None = None
+    diagnostics: HsprDiagnostics | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.low <= self.pass_rate <= self.high <= 1.0:

@@ -53,7 +53,7 @@ def test_full_budget_is_exact(model, target, config):
     assert result.pass_rate == target.mean()
     assert result.mean == pytest.approx(target.mean(), abs=1e-15)
     assert result.sd == 0.0
-    assert result.pmf[target.sum()] == 1.0
+    assert result.distribution.pmf[target.sum()] == 1.0
     assert sorted(result.asked) == sorted(model.question_ids)
 
 
@@ -62,8 +62,8 @@ def test_full_budget_is_exact(model, target, config):
 def test_all_pass_and_all_fail_targets_stay_finite(model, config, outcome):
     outcomes = np.full(N, outcome)
     result = run_hspr(model, outcomes, ONES, budget=20, config=config, rng=None)
-    assert np.isfinite(result.pmf).all()
-    assert result.pmf.sum() == pytest.approx(1.0, abs=1e-9)
+    assert np.isfinite(result.distribution.pmf).all()
+    assert result.distribution.pmf.sum() == pytest.approx(1.0, abs=1e-9)
     assert abs(result.pass_rate - outcome) < 0.3
     observed = 20 * outcome / N
     assert observed <= result.pass_rate <= observed + 60 / N
@@ -71,12 +71,12 @@ def test_all_pass_and_all_fail_targets_stay_finite(model, config, outcome):
 
 def test_posterior_describes_the_estimate(model, target):
     result = run_hspr(model, target, ONES, budget=15, config=SMALL, rng=None)
-    assert result.values.shape == result.pmf.shape == (N + 1,)
-    assert result.pmf @ result.values == pytest.approx(result.mean, abs=1e-4)
-    variance = result.pmf @ (result.values - result.mean) ** 2
+    assert result.distribution.values.shape == result.distribution.pmf.shape == (N + 1,)
+    assert result.distribution.pmf @ result.distribution.values == pytest.approx(result.mean, abs=1e-4)
+    variance = result.distribution.pmf @ (result.distribution.values - result.mean) ** 2
     assert variance**0.5 == pytest.approx(result.sd, rel=0.01)
-    cumulative = np.cumsum(result.pmf)
-    assert result.values[np.searchsorted(cumulative, 0.5)] == pytest.approx(result.median)
+    cumulative = np.cumsum(result.distribution.pmf)
+    assert result.distribution.values[np.searchsorted(cumulative, 0.5)] == pytest.approx(result.median)
     shift = result.pass_rate - result.median
     assert result.diagnostics.calibration == pytest.approx(shift, abs=1e-12)
     assert 0.1 < result.diagnostics.effective_sample_size <= 1.0
@@ -181,7 +181,7 @@ def test_repeated_trials_count_by_question_and_move_the_lattice(model, target):
     result = run_hspr(model, passes, trials, budget=20, config=SMALL, rng=None)
     asked = [model.question_ids.index(q) for q in result.asked]
     observed = passes[asked].sum() / 3
-    occupied = result.values[result.pmf > 1e-6] * N
+    occupied = result.distribution.values[result.distribution.pmf > 1e-6] * N
     assert (occupied - observed) % 1 == pytest.approx(np.zeros(len(occupied)), abs=1e-9) or (
         (occupied - observed) % 1
     ) == pytest.approx(np.ones(len(occupied)), abs=1e-9)

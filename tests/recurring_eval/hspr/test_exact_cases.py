@@ -83,7 +83,7 @@ def test_dense_grid_gives_the_exact_posterior_of_the_score(i):
     assert score.sd**2 == pytest.approx(exact["var_S"], rel=1e-5)
     if "pmf" in exact:
         offset = exact["pmf_NS_offset"]
-        pmf = score.pmf[offset : offset + len(exact["pmf"])]
+        pmf = score.distribution.pmf[offset : offset + len(exact["pmf"])]
         assert pmf == pytest.approx(np.array(exact["pmf"]), abs=1e-6)
         assert score.median == pytest.approx(exact["median_S"], abs=1e-12)
 
