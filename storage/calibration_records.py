@@ -9,6 +9,7 @@ from typing import Any
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.estimators.gpirt import GpirtConstants
+from recurring_eval.hspr.calibration import HsprCalibration
 from recurring_eval.replay.residuals import ReplayResidual
 
 
@@ -51,7 +52,7 @@ class CalibrationRecord:
     """A calibration as saved and loaded; fields as in `CalibrationInfo`.
 
     `calibration_id` is 0 until saved. `gpirt` is None where the history was too
-    short for the constants, `mirt` where it was too short for several abilities;
+    short for the constants, `mirt` and `hspr` where it was too short for these;
     `residuals` are oldest first.
     """
 
@@ -65,6 +66,7 @@ class CalibrationRecord:
     data_end: datetime
     model: RaschModel
     mirt: MirtModel | None = None
+    hspr: HsprCalibration | None = None
     gpirt: GpirtConstants | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     residuals: tuple[ReplayResidual, ...] = ()

@@ -18,6 +18,7 @@ from storage.calibration_parameters import (
 )
 from storage.calibration_records import CalibrationInfo, CalibrationRecord
 from storage.history import History
+from storage.hspr_parameters import insert_hspr, load_hspr
 from storage.keys import bank_question_ids
 from storage.mirt_parameters import insert_mirt, load_mirt
 from storage.times import from_store, to_utc
@@ -99,6 +100,11 @@ def save_calibration(
             history, record.benchmark, record.bank_version, record.mirt.question_ids
         )
         insert_mirt(history, record.mirt, calibration_id, benchmark_id, questions)
+    if record.hspr is not None:
+        _, questions = bank_question_ids(
+            history, record.benchmark, record.bank_version, record.hspr.model.question_ids
+        )
+        insert_hspr(history, record.hspr, calibration_id, benchmark_id, questions)
     return calibration_id
 
 
@@ -197,6 +203,7 @@ def _load(history: History, info: CalibrationInfo) -> CalibrationRecord:
         data_end=info.data_end,
         model=load_model(history, info.calibration_id),
         mirt=load_mirt(history, info.calibration_id),
+        hspr=load_hspr(history, info.calibration_id),
         gpirt=GpirtConstants(outcome_variance=variance, irt_bias=bias) if known else None,
         settings=info.settings,
         residuals=load_residuals(history, info.calibration_id),

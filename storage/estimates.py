@@ -1,22 +1,31 @@
 """Estimates that were given for runs; every one is kept."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
 
-from recurring_eval.records import AbilityEstimate, Flag, Run, ScoreEstimate
+from recurring_eval.records import (
+    AbilityEstimate,
+    Flag,
+    HsprDiagnostics,
+    Run,
+    ScoreDistribution,
+    ScoreEstimate,
+)
 from storage.benchmarks import benchmark_row_id
 from storage.history import History
 from storage.times import from_store, to_utc
 
-COLUMNS: Final = """
+SELECT: Final = """
 SELECT e.estimate_id, b.name, e.run_id, r.run_key, e.k, e.subset_id, e.calibration_id,
        e.created_at, e.pass_rate, e.low, e.high, e.rerun_low, e.rerun_high, e.level, e.method,
        e.n_asked, e.n_valid, e.n_reused, e.model_fingerprint, e.flags,
-       e.theta, e.theta_covariance, e.theta_n_observed
+       e.theta, e.theta_covariance, e.theta_n_observed,
+       e.hspr_diagnostics, {distribution}
 FROM estimate AS e JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
 """
 
@@ -48,7 +57,7 @@ def save_estimate(
 ) -> int:
     """Add an estimate of a stored run and return its id."""
     estimate_id = history.next_id("estimate")
-    theta = estimate.theta
+    theta, distribution = estimate.theta, estimate.distribution
     history.insert_row(
         "estimate",
         estimate_id=estimate_id,
@@ -72,6 +81,9 @@ def save_estimate(
         theta_n_observed=None if theta is None else theta.n_observed,
         model_fingerprint=estimate.model_fingerprint,
         flags=[flag.value for flag in estimate.flags],
+        score_values=None if distribution is None else distribution.values.tolist(),
+        score_pmf=None if distribution is None else distribution.pmf.tolist(),
+        hspr_diagnostics=_diagnostics_to_json(estimate.diagnostics),
     )
     return estimate_id
 
@@ -79,10 +91,16 @@ def save_estimate(
 def list_estimates(
     history: History, benchmark: str, *, run: Run | None = None
 ) -> list[EstimateRecord]:
-    """Estimates of a benchmark, or of one run of it, in the order they were given."""
+    """Estimates of a benchmark, or of one run of it, in the order they were given.
+
+    Only those of one run come with the score's distribution: over a benchmark they are
+    many, and it makes reading one of them fifteen times slower.
+    """
     run_id = None if run is None else run.run_id
+    distribution = "NULL, NULL" if run is None else "e.score_values, e.score_pmf"
     rows = history.rows(
-        f"{COLUMNS} WHERE r.benchmark_id = ? AND (?::INTEGER IS NULL OR e.run_id = ?)"
+        SELECT.format(distribution=distribution)
+        + " WHERE r.benchmark_id = ? AND (?::INTEGER IS NULL OR e.run_id = ?)"
         " ORDER BY e.created_at, e.estimate_id",
         [benchmark_row_id(history, benchmark), run_id, run_id],
     )
@@ -126,6 +144,8 @@ def _record(row: Sequence[Any]) -> EstimateRecord:
             theta=_theta(*row[20:23]),
             model_fingerprint=row[18],
             flags=tuple(Flag(flag) for flag in row[19]),
+            distribution=_distribution(*row[24:26]),
+            diagnostics=_diagnostics_from_json(row[23]),
         ),
     )
 
@@ -137,3 +157,21 @@ def _theta(
         return None
     square = np.reshape(covariance, (len(theta), len(theta)))
     return AbilityEstimate(theta=np.array(theta), covariance=square, n_observed=n_observed)
+
+
+def _distribution(values: list[float] | None, pmf: list[float] | None) -> ScoreDistribution | None:
+    if values is None or pmf is None:
+        return None
+    return ScoreDistribution(values=np.array(values), pmf=np.array(pmf))
+
+
+def _diagnostics_to_json(diagnostics: HsprDiagnostics | None) -> str | None:
+    if diagnostics is None:
+        return None
+    document = {field.name: getattr(diagnostics, field.name) for field in fields(diagnostics)}
+    document["latent_weights"] = dict(diagnostics.latent_weights)
+    return json.dumps(document, allow_nan=False)
+
+
+def _diagnostics_from_json(text: str | None) -> HsprDiagnostics | None:
+    return None if text is None else HsprDiagnostics(**json.loads(text))

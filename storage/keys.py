@@ -44,6 +44,21 @@ def bank_question_ids(
     return stored.bank_id, [ids[key] for key in question_ids]
 
 
+def free_id(history: History, table: str, column: str, name: str) -> str:
+    """`name`, or if the column has it already, `name` with the next free number behind it."""
+    taken = {
+        known
+        for (known,) in history.rows(
+            f"SELECT {column} FROM {table} WHERE starts_with({column}, ?)", [name]
+        )
+    }
+    candidate, number = name, 1
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}-{number}"
+    return candidate
+
+
 def _refuse_unknown(unknown: Sequence[str], what: str) -> None:
     if unknown:
         shown = ", ".join(unknown[:5])

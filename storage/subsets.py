@@ -13,7 +13,7 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import Subset
 from storage.benchmarks import benchmark_row_id
 from storage.history import History
-from storage.keys import bank_question_ids
+from storage.keys import bank_question_ids, free_id
 from storage.times import from_store, to_utc
 
 HASH_LETTERS: Final = 8
@@ -75,7 +75,8 @@ def save_subset(
     moment = to_utc(published_at, "`published_at`")
     subset_id = _same_subset(history, subset, benchmark_id, family)
     if subset_id is None:
-        subset_id = _free_id(history, f"{benchmark}-k{subset.k}-{subset.sha256[:HASH_LETTERS]}")
+        name = f"{benchmark}-k{subset.k}-{subset.sha256[:HASH_LETTERS]}"
+        subset_id = free_id(history, "subset", "subset_id", name)
         history.insert_row(
             "subset",
             subset_id=subset_id,
@@ -189,20 +190,6 @@ def _same_subset(history: History, subset: Subset, benchmark_id: int, family: st
         if np.array_equal(_questions(history, subset_id)[1], subset.weights):
             return str(subset_id)
     return None
-
-
-def _free_id(history: History, name: str) -> str:
-    taken = {
-        known
-        for (known,) in history.rows(
-            "SELECT subset_id FROM subset WHERE starts_with(subset_id, ?)", [name]
-        )
-    }
-    candidate, number = name, 1
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}-{number}"
-    return candidate
 
 
 def _records(history: History, condition: str, values: Sequence[object]) -> list[SubsetRecord]:
