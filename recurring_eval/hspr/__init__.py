@@ -5,6 +5,7 @@ questions one by one or in rounds; `run_hspr` does so on recorded verdicts;
 `select_configuration` chooses settings on the sources, and `AVERAGE` needs no choice.
 """
 
+from recurring_eval.hspr.answers import AnsweredScore, score_answers
 from recurring_eval.hspr.calibration import (
     HsprCalibration,
     calibrate_average,
@@ -22,6 +23,7 @@ from recurring_eval.hspr.sources import thin_sources
 
 __all__ = [
     "AVERAGE",
+    "AnsweredScore",
     "HsprCalibration",
     "HsprConfig",
     "HsprModel",
@@ -35,6 +37,7 @@ __all__ = [
     "fit_sources",
     "run_checkpoints",
     "run_hspr",
+    "score_answers",
     "select_configuration",
     "signature_rows",
     "thin_sources",

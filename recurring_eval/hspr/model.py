@@ -107,10 +107,11 @@ class HsprModel:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the question ids, their groups and the parameters rounded to 6 digits."""
+        """SHA-256 of the questions in id order, their groups and the parameters to 6 digits."""
         digest = hashlib.sha256(b"hspr\n")
-        digest.update("\n".join(self.question_ids).encode())
-        digest.update(self.group_of_question.astype("<i8").tobytes())
+        by_id = sorted(range(self.n_questions), key=self.question_ids.__getitem__)
+        digest.update("\n".join(self.question_ids[j] for j in by_id).encode())
+        digest.update(self.group_of_question[by_id].astype("<i8").tobytes())
         for values in (self.intercept, self.slope, self.directions):
             # Adding zero turns -0.0 into 0.0.
             digest.update((np.round(values, 6) + 0.0).astype("<f8").tobytes())

@@ -86,7 +86,11 @@ def prepare_decision(
     )
 
 
-def estimate_score(evaluation: Evaluation, population: NDArray[np.bool_]) -> HsprResult:
+def estimate_score(
+    evaluation: Evaluation,
+    population: NDArray[np.bool_],
+    posterior: NodePosterior | None = None,
+) -> HsprResult:
     """Calibrated decision of equation (16) with the posterior behind it.
 
     Parameters
@@ -94,9 +98,11 @@ def estimate_score(evaluation: Evaluation, population: NDArray[np.bool_]) -> Hsp
     evaluation : Evaluation
     population : ndarray of bool, shape (N,)
         Questions whose mean the score is.
+    posterior : NodePosterior, optional
+        The evaluation's final posterior, where the caller has it already.
     """
     config = evaluation.config
-    posterior = evaluation.final_posterior()
+    posterior = evaluation.final_posterior() if posterior is None else posterior
     decision = prepare_decision(evaluation, posterior, population)
     score = decision.score
     pass_rate = decision.pass_rate(config.decision, config.lambda_)

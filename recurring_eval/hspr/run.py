@@ -80,7 +80,7 @@ def run_checkpoints(
     InputError
         Shapes, budgets or the population are not acceptable.
     """
-    successes, asked_trials = _checked(model, passes, trials)
+    successes, asked_trials = require_verdicts(model, passes, trials)
     counted = np.ones(model.n_questions, dtype=np.bool_) if population is None else population
     if counted.shape != (model.n_questions,) or not counted.any():
         raise InputError("`population` needs one entry per question and at least one question")
@@ -109,9 +109,16 @@ def _next_question(evaluation: Evaluation, given: Iterator[int] | None) -> int |
     return chosen[0] if chosen else None
 
 
-def _checked(
+def require_verdicts(
     model: HsprModel, passes: ArrayLike, trials: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Check counts of passes and trials against a model, and return them as arrays.
+
+    Raises
+    ------
+    InputError
+        Not one entry per question, or ``0 <= passes <= trials`` does not hold.
+    """
     successes, counts = np.asarray(passes, dtype=np.int64), np.asarray(trials, dtype=np.int64)
     if successes.shape != (model.n_questions,) or counts.shape != (model.n_questions,):
         raise InputError(

@@ -10,11 +10,13 @@ from recurring_eval.caching import Cache
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import GpirtConstants, feasible_range
+from recurring_eval.hspr import HsprCalibration
 from recurring_eval.intervals import ConformalScale, HalfWidth, require_level, rerun_half_width
 from recurring_eval.methods.evidence import Evidence, aligned_weights, gather_evidence
 from recurring_eval.methods.method import Method
 from recurring_eval.methods.registry import method_named
-from recurring_eval.records import AbilityEstimate, Flag, ScoreEstimate, Subset
+from recurring_eval.methods.scored_run import score_run
+from recurring_eval.records import Flag, ScoreEstimate, Subset
 
 LEVEL: Final = 0.9
 NO_RESIDUALS: Final = ConformalScale(residuals=np.empty(0), model_sd=np.empty(0))
@@ -27,8 +29,10 @@ def estimate_score(
     passes: ArrayLike,
     trials: ArrayLike,
     subset: Subset | None = None,
+    asked: NDArray[np.bool_] | None = None,
     gpirt: GpirtConstants | None = None,
     cache: Cache | None = None,
+    hspr: HsprCalibration | None = None,
     scale: ConformalScale = NO_RESIDUALS,
     level: float = LEVEL,
     population: NDArray[np.bool_] | None = None,
@@ -50,10 +54,14 @@ def estimate_score(
     subset : Subset, optional
         What was asked; None for the whole bank, or, with a cache method, for
         the questions the cache does not settle.
+    asked : ndarray of bool, shape (n,), optional
+        What was asked by an adaptive method, in place of a subset.
     gpirt : GpirtConstants, optional
         Needed by the gp-IRT methods.
     cache : Cache, optional
         Needed by the cache methods; same question order as the model.
+    hspr : HsprCalibration, optional
+        Needed by ``hspr``; same question order as the model.
     scale : ConformalScale, optional
         Residuals of this method at this k; without any the interval is
         provisional.
@@ -81,7 +89,7 @@ def estimate_score(
     """
     require_level(level)
     method = method_named(method) if isinstance(method, str) else method
-    asked, weights = _asked(method, model, subset, cache)
+    asked, weights = _asked(method, model, subset, cache, asked)
     evidence = gather_evidence(
         model,
         np.asarray(passes)[np.newaxis],
@@ -100,32 +108,26 @@ def estimate_score(
             " run them again or see the reasons for missing verdicts"
         )
     low, high = (float(end[0]) for end in _feasible(evidence))
-    pass_rate = low if low == high else min(max(float(method.score(evidence)[0]), low), high)
-    variance = evidence.variance()
-    ability = float(evidence.ability[0])
-    extrapolating = not model.ability.min() <= ability <= model.ability.max()
+    exact = low if low == high else None
+    scored = score_run(method, evidence, hspr=hspr, exact=exact)
+    pass_rate = exact if exact is not None else min(max(scored.pass_rate, low), high)
     half = HalfWidth(value=0.0)
     if low < high:
         half = scale.half_width(
-            float(variance.model_sd[0]),
+            scored.model_sd,
             level=level,
             pass_rate=pass_rate,
             k=n_valid,
             n=int(evidence.population.sum()),
         )
-        if extrapolating:
+        if scored.extrapolating:
             # Replayed runs say little about a run unlike them all.
-            half = half.at_least(float(variance.model_sd[0]), level=level)
+            half = half.at_least(scored.model_sd, level=level)
     rerun = rerun_half_width(
         half.value,
-        float(variance.rerun_variance[0]),
+        scored.rerun_variance,
         level=level,
         run_to_run_variance=run_to_run_variance,
-    )
-    theta = AbilityEstimate(
-        theta=evidence.ability,
-        covariance=variance.ability_variance[np.newaxis],
-        n_observed=int((evidence.trials > 0).sum()),
     )
     return ScoreEstimate(
         pass_rate=pass_rate,
@@ -138,14 +140,20 @@ def estimate_score(
         n_asked=n_asked,
         n_valid=n_valid,
         n_reused=_n_reused(method, evidence),
-        theta=theta,
-        model_fingerprint=model.fingerprint,
-        flags=_flags(n_asked, n_valid, half, extra_flags, extrapolating=extrapolating),
+        theta=scored.ability,
+        model_fingerprint=scored.fingerprint,
+        flags=_flags(n_asked, n_valid, half, extra_flags, extrapolating=scored.extrapolating),
+        distribution=scored.distribution,
+        diagnostics=scored.diagnostics,
     )
 
 
 def _asked(
-    method: Method, model: RaschModel, subset: Subset | None, cache: Cache | None
+    method: Method,
+    model: RaschModel,
+    subset: Subset | None,
+    cache: Cache | None,
+    asked: NDArray[np.bool_] | None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     n = model.n_questions
     if method.needs_cache:
@@ -154,6 +162,12 @@ def _asked(
         if cache.question_ids != model.question_ids:
             raise InputError("the cache and the calibration have different questions")
         return ~cache.cached, np.zeros(n)
+    if asked is not None:
+        if not method.adaptive:
+            raise InputError(f"method {method.name!r} needs the subset that was asked")
+        if asked.shape != (n,):
+            raise InputError(f"`asked` has shape {asked.shape}; it needs one entry for each of {n}")
+        return asked, np.zeros(n)
     if subset is None:
         return np.ones(n, dtype=np.bool_), np.full(n, 1.0 / n)
     weights = aligned_weights(model, subset)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.errors import InputError
 from recurring_eval.methods.evidence import Evidence
 from recurring_eval.records import Subset
 
@@ -53,12 +54,14 @@ class Method:
     design : str
         Name of the way of choosing, as recorded in subsets.
     choose : ChooseQuestions or None
-        None where the number of questions is an outcome (caching).
-    score : ScoreRuns
+        None where the number of questions is an outcome (caching), and where each
+        question depends on the verdicts before it.
+    score : ScoreRuns or None
+        None where the score comes from a model of the method's own.
     adaptive : bool
         Whether questions are chosen step by step.
-    needs_gpirt, needs_cache : bool
-        Whether `score` needs gp-IRT constants or a cache.
+    needs_gpirt, needs_cache, needs_hspr : bool
+        Whether it needs gp-IRT constants, a cache, or an HSPR calibration.
     description : str
         One sentence for lists of methods.
     """
@@ -68,8 +71,21 @@ class Method:
     estimates: str
     design: str
     choose: ChooseQuestions | None
-    score: ScoreRuns
+    score: ScoreRuns | None
     adaptive: bool = False
     needs_gpirt: bool = False
     needs_cache: bool = False
+    needs_hspr: bool = False
     description: str
+
+    def scores(self, evidence: Evidence) -> NDArray[np.float64]:
+        """Unclipped estimates, shape (m,), by `score`.
+
+        Raises
+        ------
+        InputError
+            The method's score comes from a model of its own.
+        """
+        if self.score is None:
+            raise InputError(f"method {self.name!r} scores runs by a model of its own")
+        return self.score(evidence)

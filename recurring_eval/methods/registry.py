@@ -4,6 +4,7 @@ from typing import Final
 
 from recurring_eval.errors import InputError
 from recurring_eval.methods.cache import CACHE, CACHE_RATE
+from recurring_eval.methods.hspr import HSPR
 from recurring_eval.methods.method import Method
 from recurring_eval.methods.random import RANDOM, RANDOM_GPIRT, RANDOM_PIRT
 from recurring_eval.methods.stratified import STRATIFIED, STRATIFIED_GPIRT, STRATIFIED_PIRT
@@ -17,6 +18,7 @@ METHODS: Final[tuple[Method, ...]] = (
     STRATIFIED,
     STRATIFIED_PIRT,
     STRATIFIED_GPIRT,
+    HSPR,
 )
 
 _WEIGHTED_SUFFIX: Final = "+weighted"
@@ -34,6 +36,11 @@ def method_named(name: str) -> Method:
     if name in by_name:
         return by_name[name]
     plain = by_name.get(name.removesuffix(_WEIGHTED_SUFFIX))
-    if plain is not None and not plain.needs_cache and "+" not in plain.name:
+    if (
+        plain is not None
+        and plain.score is not None
+        and not plain.needs_cache
+        and "+" not in plain.name
+    ):
         return plain
     raise InputError(f"unknown method {name!r}; known are {', '.join(by_name)}")

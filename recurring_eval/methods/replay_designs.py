@@ -35,7 +35,7 @@ class DesignScorer:
             gpirt=self.gpirt,
         )
         return Scored(
-            score=self.method.score(evidence),
+            score=self.method.scores(evidence),
             observed=evidence.observed,
             model_sd=evidence.variance().model_sd,
         )

@@ -69,7 +69,10 @@ def cache_residuals(
             cache=cache,
         )
         estimates = clip_to_feasible(
-            method.score(evidence), evidence.passes, evidence.trials, population=evidence.population
+            method.scores(evidence),
+            evidence.passes,
+            evidence.trials,
+            population=evidence.population,
         )
         model_sd = evidence.variance().model_sd
         executed = evidence.observed.sum(axis=1)

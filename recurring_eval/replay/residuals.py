@@ -137,7 +137,7 @@ def replay_runs(
         model, runs.passes, runs.trials, weights=weights, population=valid, gpirt=gpirt
     )
     estimates = clip_to_feasible(
-        method.score(evidence), evidence.passes, evidence.trials, population=evidence.population
+        method.scores(evidence), evidence.passes, evidence.trials, population=evidence.population
     )
     model_sd = evidence.variance().model_sd
     truth = runs.pass_rates()

@@ -12,6 +12,7 @@ from recurring_eval.caching import Cache, build_cache
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import GpirtConstants
+from recurring_eval.hspr import AVERAGE, HsprCalibration, fit_sources
 from recurring_eval.intervals import ConformalScale
 from recurring_eval.methods import METHODS, Method, estimate_score
 from recurring_eval.records import Flag, ScoreEstimate, Subset
@@ -19,10 +20,17 @@ from tests.rasch_models import make_model
 from tests.response_matrices import make_matrix
 
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-# How many questions a cache leaves to ask is an outcome.
+# How many questions a cache leaves to ask is an outcome; adaptive methods choose step by step.
 every_choosing_method = pytest.mark.parametrize(
     "method",
     [method for method in METHODS if method.choose is not None],
+    ids=lambda method: method.name,
+)
+
+# Several abilities let one pass speak against passes of unlike questions.
+every_monotone_method = pytest.mark.parametrize(
+    "method",
+    [method for method in METHODS if not method.adaptive],
     ids=lambda method: method.name,
 )
 
@@ -44,9 +52,13 @@ class Case:
     cache: Cache | None
     passes: NDArray[np.int64]
     trials: NDArray[np.int64]
+    step_by_step: NDArray[np.bool_] | None = None
+    hspr: HsprCalibration | None = None
 
     @property
     def asked(self) -> NDArray[np.bool_]:
+        if self.step_by_step is not None:
+            return self.step_by_step
         if self.cache is not None:
             return ~self.cache.cached
         chosen = () if self.subset is None else self.subset.question_ids
@@ -59,8 +71,10 @@ class Case:
             passes=self.passes,
             trials=self.trials,
             subset=self.subset,
+            asked=self.step_by_step,
             gpirt=GPIRT,
             cache=self.cache,
+            hspr=self.hspr,
             scale=scale,
         )
 
@@ -71,18 +85,38 @@ def make_case(method: Method, seed: int, k: int, *, trials_up_to: int = 1) -> Ca
     model = make_model(np.round(rng.normal(0, 1.5, size=N), 1), ability=rng.normal(size=5))
     trials = rng.integers(0, trials_up_to + 1, size=N)
     passes = rng.binomial(trials, rng.uniform(0, 1))
-    cache = subset = None
-    if method.choose is None:
+    cache = subset = step_by_step = hspr = None
+    if method.needs_hspr:
+        step_by_step = rng.permutation(N) < k
+        hspr = sources_of(model, rng)
+    elif method.choose is None:
         rates = rng.choice([0.0, 0.5, 1.0], size=N)
         rates[0] = 0.5
         window = make_matrix([[int(i < 10 * rate) for rate in rates] for i in range(10)])
         cache = build_cache(window)
     else:
         subset = method.choose(model, "bank", k, rng=rng)
-    case = Case(model=model, subset=subset, cache=cache, passes=passes, trials=trials)
+    case = Case(
+        model=model,
+        subset=subset,
+        cache=cache,
+        passes=passes,
+        trials=trials,
+        step_by_step=step_by_step,
+        hspr=hspr,
+    )
     first = int(np.flatnonzero(case.asked)[0])
     trials[first] = max(trials[first], 1)
     return case
+
+
+def sources_of(model: RaschModel, rng: np.random.Generator) -> HsprCalibration:
+    """Five sources of which none passed everything or nothing."""
+    verdicts = (rng.random((5, N)) < rng.uniform(0.3, 0.7, size=N)).astype(int)
+    verdicts[:, :2] = (0, 1)
+    matrix = make_matrix(verdicts)
+    config = dataclasses.replace(AVERAGE, n_nodes=256, path_nodes=64)
+    return HsprCalibration(model=fit_sources(matrix), config=config)
 
 
 cases = st.tuples(st.integers(0, 2**32 - 1), st.integers(1, N), st.integers(1, 3))
@@ -121,7 +155,7 @@ def test_estimate_is_inside_its_interval_and_the_feasible_range(
 @given(seed=st.integers(0, 2**32 - 1), n_trials=st.integers(1, 3))
 def test_full_budget_is_the_observed_rate_exactly(method: Method, seed: int, n_trials: int) -> None:
     case = make_case(method, seed, N, trials_up_to=n_trials)
-    if method.choose is None:
+    if method.needs_cache:
         nothing_settled = build_cache(make_matrix(np.eye(N, dtype=int)[:2]), min_trials=3)
         case = dataclasses.replace(case, cache=nothing_settled)
     estimate = case.estimate(method)
@@ -137,7 +171,7 @@ def test_full_budget_needs_no_residuals_or_constants(method: Method) -> None:
     assert estimate.flags == ()
 
 
-@every_method
+@every_monotone_method
 @settings(max_examples=60, deadline=None)
 @given(parts=cases, data=st.data())
 def test_one_added_pass_never_lowers_the_estimate(
@@ -156,6 +190,15 @@ def test_one_added_pass_never_lowers_the_estimate(
     after = dataclasses.replace(case, passes=passes, trials=trials).estimate(method).pass_rate
     # A missing answer of a cache method was left out of the mean, so its pass counts too.
     assert after >= before - 1e-12
+
+
+def shuffled_sources(hspr: HsprCalibration, order: NDArray[np.int64]) -> HsprCalibration:
+    model = dataclasses.replace(
+        hspr.model,
+        question_ids=tuple(hspr.model.question_ids[j] for j in order),
+        group_of_question=hspr.model.group_of_question[order],
+    )
+    return dataclasses.replace(hspr, model=model)
 
 
 @every_method
@@ -182,7 +225,13 @@ def test_order_of_questions_is_irrelevant(method: Method, parts: tuple[int, int,
         min_trials=case.cache.min_trials,
     )
     shuffled = dataclasses.replace(
-        case, model=model, cache=cache, passes=case.passes[order], trials=case.trials[order]
+        case,
+        model=model,
+        cache=cache,
+        passes=case.passes[order],
+        trials=case.trials[order],
+        step_by_step=None if case.step_by_step is None else case.step_by_step[order],
+        hspr=case.hspr and shuffled_sources(case.hspr, order),
     )
     a, b = case.estimate(method), shuffled.estimate(method)
     assert b.pass_rate == pytest.approx(a.pass_rate, abs=1e-12)

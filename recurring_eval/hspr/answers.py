@@ -1,0 +1,89 @@
+"""Score of a run from the verdicts it has, whatever order they came in."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recurring_eval.hspr.config import HsprConfig
+from recurring_eval.hspr.evaluation import Evaluation, canonical_order
+from recurring_eval.hspr.expected_score import expected_score
+from recurring_eval.hspr.model import HsprModel
+from recurring_eval.hspr.posterior import NodePosterior
+from recurring_eval.hspr.result import HsprResult, estimate_score
+from recurring_eval.hspr.run import require_verdicts
+from recurring_eval.hspr.threads import one_blas_thread
+from recurring_eval.records import AbilityEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredScore:
+    """Score of a run with what its intervals and records need.
+
+    Attributes
+    ----------
+    result : HsprResult
+    ability : AbilityEstimate
+        Posterior mean and variance of the scalar ability, in standardised logits of the
+        sources' scores.
+    rerun_variance : float
+        Added to ``result.sd ** 2`` it gives the variance about the agent's expected score.
+    """
+
+    result: HsprResult
+    ability: AbilityEstimate
+    rerun_variance: float
+
+
+def score_answers(
+    model: HsprModel,
+    config: HsprConfig,
+    passes: ArrayLike,
+    trials: ArrayLike,
+    *,
+    population: NDArray[np.bool_] | None = None,
+) -> AnsweredScore:
+    """Score a run given the verdicts on the questions it was asked.
+
+    The same bits as an `HsprSession` with the same answers gives, as long as the
+    configuration has `path_nodes`: its final proposal is then made from the counts alone.
+
+    Parameters
+    ----------
+    model : HsprModel
+    config : HsprConfig
+    passes, trials : array_like of int, shape (N,)
+        Aligned with ``model.question_ids``; no trials where nothing is known.
+    population : ndarray of bool, shape (N,), optional
+        Questions whose mean the score is; the whole bank by default.
+
+    Raises
+    ------
+    InputError
+        Shapes or counts are not acceptable.
+    """
+    successes, counts = require_verdicts(model, passes, trials)
+    inside = np.ones(model.n_questions, dtype=np.bool_) if population is None else population
+    order = canonical_order(model)
+    evaluation = Evaluation(model, config, order)
+    answered = [int(q) for q in np.argsort(order) if counts[q] > 0]
+    with one_blas_thread():
+        evaluation.replay([(q, int(successes[q]), int(counts[q])) for q in answered])
+        posterior = evaluation.final_posterior()
+        result = estimate_score(evaluation, inside, posterior)
+        expected, variance = expected_score(posterior, inside)
+    return AnsweredScore(
+        result=result,
+        ability=_ability(posterior, len(answered)),
+        rerun_variance=variance + (result.mean - expected) ** 2 - result.sd**2,
+    )
+
+
+def _ability(posterior: NodePosterior, n_observed: int) -> AbilityEstimate:
+    """Moments of the first latent coordinate, which every latent prior shares."""
+    theta = np.concatenate([part.nodes[0] for part in posterior.components])
+    mean = float(posterior.weights @ theta)
+    variance = float(posterior.weights @ (theta - mean) ** 2)
+    return AbilityEstimate(
+        theta=np.array([mean]), covariance=np.array([[variance]]), n_observed=n_observed
+    )
