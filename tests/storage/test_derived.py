@@ -8,26 +8,19 @@ import pytest
 
 from recurring_eval.caching import build_cache
 from recurring_eval.calibration.mirt import fit_mirt
-from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.errors import InputError
-from recurring_eval.estimators.gpirt import GpirtConstants
-from recurring_eval.records import AbilityEstimate, Flag, Run, ScoreEstimate, Subset
-from recurring_eval.replay.residuals import ReplayResidual
+from recurring_eval.records import Run, Subset
 from storage.benchmarks import save_bank
 from storage.caches import load_cache, save_cache
 from storage.calibrations import (
-    CalibrationRecord,
     add_residuals,
     calibration_by_id,
     calibration_on,
     latest_calibration,
     list_calibrations,
-    save_calibration,
 )
 from storage.checks import FullRunCheck, list_checks, save_checks
-from storage.estimates import latest_estimate, list_estimates, save_estimate
 from storage.history import History
-from storage.runs import list_runs, write_runs
 from storage.subsets import (
     find_subset,
     list_subsets,
@@ -37,71 +30,8 @@ from storage.subsets import (
     subset_history,
 )
 from storage.verdicts import load_matrix
-from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
-
-NIGHT = date(2026, 3, 1)
-
-
-@pytest.fixture
-def runs(history: History) -> list[Run]:
-    """Six stored runs with random verdicts."""
-    rng = np.random.default_rng(5)
-    logs = [
-        log(f"r{i}", {key: int(rng.integers(2)) for key in QUESTIONS}, started_at=START + days(i))
-        for i in range(6)
-    ]
-    with history.transaction():
-        write_runs(history, BENCHMARK, logs, imported_at=NOW)
-    return list_runs(history, BENCHMARK)
-
-
-def calibration(history: History, runs: list[Run], **changes: object) -> CalibrationRecord:
-    model = fit_rasch(load_matrix(history, runs, QUESTIONS[::-1]))
-    residuals = tuple(
-        ReplayResidual(
-            run_id=run.run_key,
-            method=method,
-            k=4,
-            estimate=0.1 + 0.2,
-            full_pass_rate=run.pass_rate,
-            error=0.3 - run.pass_rate,
-            model_sd=1 / 3,
-        )
-        for method in ("stratified", "stratified+gpirt")
-        for run in runs[3:]
-    )
-    settings = {
-        "benchmark": BENCHMARK,
-        "bank_version": bank().version,
-        "agent_family": "main",
-        "date": NIGHT,
-        "created_at": NOW,
-        "data_end": runs[-1].started_at,
-        "model": model,
-        "gpirt": GpirtConstants(outcome_variance=0.23, irt_bias=0.012345678901234567),
-        "settings": {"window": "28d", "minimum_runs": 20, "name": "é"},
-        "residuals": residuals,
-    }
-    return CalibrationRecord(**(settings | changes))
-
-
-def save(history: History, record: CalibrationRecord, *, supersede: bool = False) -> int:
-    with history.transaction():
-        return save_calibration(history, record, supersede=supersede)
-
-
-def assert_same(loaded: object, saved: object) -> None:
-    """Equal field by field, arrays bit by bit."""
-    assert type(loaded) is type(saved)
-    for field in dataclasses.fields(saved):
-        left, right = getattr(loaded, field.name), getattr(saved, field.name)
-        if isinstance(right, np.ndarray):
-            assert left.dtype == right.dtype
-            np.testing.assert_array_equal(left, right, err_msg=field.name)
-        elif dataclasses.is_dataclass(right):
-            assert_same(left, right)
-        else:
-            assert left == right, field.name
+from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, bank, days
+from tests.storage.derived import NIGHT, assert_same, calibration, save
 
 
 def test_calibration_reads_back_bit_for_bit_after_reopening(
@@ -306,55 +236,6 @@ def test_cache_reads_back_and_the_last_one_of_a_day_counts(
     assert_same(load_cache(history, BENCHMARK, "main", NIGHT), caches[1])
     assert_same(load_cache(history, BENCHMARK, "main"), caches[1])
     assert load_cache(history, BENCHMARK, "main", NIGHT + timedelta(days=1)) is None
-
-
-@pytest.mark.parametrize("with_theta", [True, False])
-def test_every_estimate_is_kept_and_reads_back(
-    history: History, runs: list[Run], with_theta: bool
-) -> None:
-    theta = AbilityEstimate(
-        theta=np.array([0.1, -1 / 3]), covariance=np.array([[1.0, 0.1], [0.1, 2.0]]), n_observed=9
-    )
-    estimate = ScoreEstimate(
-        pass_rate=0.5,
-        low=0.4,
-        high=0.6000000000000001,
-        rerun_low=0.3,
-        rerun_high=0.7,
-        level=0.9,
-        method="stratified+gpirt",
-        n_asked=4,
-        n_valid=3,
-        n_reused=1,
-        theta=theta if with_theta else None,
-        model_fingerprint="abc",
-        flags=(Flag.FEW_VALID, Flag.EXTRAPOLATING),
-    )
-    for day in (0, 1):
-        with history.transaction():
-            save_estimate(
-                history,
-                runs[2],
-                estimate,
-                k=4,
-                subset_id="s",
-                calibration_id=3,
-                created_at=NOW + days(day),
-            )
-    kept = list_estimates(history, BENCHMARK, run=runs[2])
-    assert [record.created_at for record in kept] == [NOW, NOW + days(1)]
-    assert_same(kept[0].estimate, estimate)
-    assert (kept[0].run_key, kept[0].k, kept[0].subset_id, kept[0].calibration_id) == (
-        "r2",
-        4,
-        "s",
-        3,
-    )
-    latest = latest_estimate(history, runs[2], method="stratified+gpirt")
-    assert latest is not None
-    assert latest.estimate_id == kept[1].estimate_id
-    assert latest_estimate(history, runs[2], method="random") is None
-    assert list_estimates(history, BENCHMARK, run=runs[0]) == []
 
 
 def check(run: Run, **changes: object) -> FullRunCheck:
