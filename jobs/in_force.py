@@ -10,7 +10,9 @@ from jobs.fixed_methods import fixed_method
 from jobs.nightly_model import SUBSET_METHODS
 from jobs.verdict_counts import Verdicts
 from recurring_eval.errors import NotEnoughDataError
+from recurring_eval.intervals import ConformalScale
 from recurring_eval.methods import Method, estimate_score
+from recurring_eval.methods.estimate import NO_RESIDUALS
 from recurring_eval.records import Flag, ScoreEstimate, Subset
 from recurring_eval.replay import conformal_scale
 from storage.calibration_records import CalibrationRecord
@@ -84,6 +86,7 @@ def estimate_under(
     subset: Subset | None,
     method: Method,
     level: float,
+    asked: NDArray[np.bool_] | None = None,
     population: NDArray[np.bool_] | None = None,
 ) -> ScoreEstimate:
     """Estimate a run's full pass rate under a calibration.
@@ -97,10 +100,11 @@ def estimate_under(
     method : Method
     level : float
         Nominal coverage of the intervals.
+    asked : ndarray of bool, shape (n,), optional
+        What an adaptive method asked, in place of a subset.
     population : ndarray of bool, shape (n,), optional
         Questions the score is the mean of; by default the whole bank.
     """
-    k = calibration.model.n_questions if subset is None else subset.k
     stale = verdicts.started_at - calibration.data_end > STALE_AFTER
     return estimate_score(
         method=method,
@@ -108,10 +112,34 @@ def estimate_under(
         passes=verdicts.passes,
         trials=verdicts.trials,
         subset=subset,
+        asked=asked,
         gpirt=calibration.gpirt,
-        scale=conformal_scale(calibration.residuals, method=method.name, k=k),
+        hspr=calibration.hspr,
+        scale=_scale(calibration, verdicts, method, subset=subset, asked=asked),
         level=level,
         population=population,
         run_to_run_variance=float(calibration.settings.get("run_to_run_variance", 0.0)),
         extra_flags=(Flag.STALE_CALIBRATION,) if stale else (),
     )
+
+
+def _scale(
+    calibration: CalibrationRecord,
+    verdicts: Verdicts,
+    method: Method,
+    *,
+    subset: Subset | None,
+    asked: NDArray[np.bool_] | None,
+) -> ConformalScale:
+    """Residuals that tell of such an estimate: as many questions, chosen in the same way."""
+    residuals = [r for r in calibration.residuals if r.method == method.name]
+    if not method.adaptive:
+        k = calibration.model.n_questions if subset is None else subset.k
+        return conformal_scale(residuals, method=method.name, k=k)
+    sizes = sorted({r.k for r in residuals})
+    if asked is None or not sizes:
+        # The residuals are those of questions the method chose itself.
+        return NO_RESIDUALS
+    n_valid = int((asked & (verdicts.trials > 0)).sum())
+    at_most = [k for k in sizes if k <= n_valid]
+    return conformal_scale(residuals, method=method.name, k=at_most[-1] if at_most else sizes[0])

@@ -18,6 +18,7 @@ MAX_HELD_OUT: Final = 30
 class HeldOut:
     """A source and the model fitted without it."""
 
+    run_id: str
     model: HsprModel
     passes: NDArray[np.int64]
     trials: NDArray[np.int64]
@@ -59,5 +60,5 @@ def leave_one_out(
             matrix.select_runs(others), sources=np.flatnonzero(np.isin(others, by_id))
         )
         passes, trials = (counts[row].astype(np.int64) for counts in (matrix.passes, matrix.trials))
-        held_out.append(HeldOut(model, passes, trials, float(scores[row])))
+        held_out.append(HeldOut(matrix.run_ids[row], model, passes, trials, float(scores[row])))
     return held_out

@@ -2,6 +2,7 @@
 
 from recurring_eval.replay.cache_residuals import cache_residuals
 from recurring_eval.replay.gain import ReplayGain, replay_gain_pp, replayed_gain
+from recurring_eval.replay.hspr_residuals import hspr_residuals
 from recurring_eval.replay.residuals import (
     ReplayResidual,
     conformal_scale,
@@ -14,6 +15,7 @@ __all__ = [
     "ReplayResidual",
     "cache_residuals",
     "conformal_scale",
+    "hspr_residuals",
     "replay_gain_pp",
     "replay_runs",
     "replayed_gain",
