@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from jobs.commands import (
+    adaptive,
     backup,
     check,
     compact,
@@ -122,6 +123,7 @@ def _for_every_command(command: object, values: dict[str, Any]) -> dict[str, Any
 
 for _name, _function in COMMANDS:
     app.command(_name)(_function)
+app.add_typer(adaptive.group)
 
 
 def main() -> None:

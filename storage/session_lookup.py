@@ -12,6 +12,7 @@ from storage.session_records import SessionRecord, SessionStep
 from storage.times import from_store
 
 SUGGESTIONS: Final = 5
+LAST: Final = "last"
 COLUMNS: Final = """
 SELECT s.session_id, b.name, k.version, s.agent_family, s.agent, s.method, s.k, s.seed,
        s.calibration_id, s.opened_at, s.finished_at, s.run_id
@@ -20,7 +21,7 @@ FROM adaptive_session AS s JOIN benchmark AS b USING (benchmark_id) JOIN bank AS
 
 
 def find_session(history: History, reference: str) -> SessionRecord:
-    """Session by its id or a unique beginning of it.
+    """Session by its id, a unique beginning of it, or ``last``, the one opened last.
 
     Raises
     ------
@@ -28,7 +29,10 @@ def find_session(history: History, reference: str) -> SessionRecord:
         If no session or several fit, naming those that come near.
     """
     found = _records(history, "s.session_id = ?", [reference])
-    if not found and reference:
+    if not found and reference == LAST:
+        newest = "SELECT session_id FROM adaptive_session ORDER BY opened_at DESC, session_id DESC"
+        found = _records(history, f"s.session_id = ({newest} LIMIT 1)", [])
+    elif not found and reference:
         found = _records(history, "starts_with(s.session_id, ?)", [reference])
     if len(found) != 1:
         raise InputError(_not_one(history, reference, found))

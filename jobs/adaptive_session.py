@@ -1,0 +1,176 @@
+"""An adaptive session under way: rebuilt from what the history keeps of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.config import BenchmarkSettings
+from jobs.in_force import estimate_under
+from jobs.nightly_history import failing_reasons
+from jobs.randomness import generator
+from jobs.submit_results import RunEstimate
+from jobs.verdict_counts import Verdicts
+from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.hspr import HsprCalibration, HsprSession
+from recurring_eval.methods import method_named
+from storage.adaptive_sessions import SessionRecord, SessionStep
+from storage.calibration_records import CalibrationRecord
+from storage.calibrations import calibration_by_id
+from storage.history import History
+
+HSPR: Final = "hspr"
+ADAPTIVE_METHODS: Final = (HSPR,)
+"""Methods that can ask step by step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptiveSession:
+    """A stored session with the calibration it was opened under.
+
+    Attributes
+    ----------
+    record : SessionRecord
+    calibration : CalibrationRecord
+    settings : BenchmarkSettings
+        They say which missing verdicts count as fails, and the level of intervals.
+    asking : HsprSession
+        Has taken in every step of the record.
+    """
+
+    record: SessionRecord
+    calibration: CalibrationRecord
+    settings: BenchmarkSettings
+    asking: HsprSession
+
+    @property
+    def n_valid(self) -> int:
+        """Questions with a valid verdict."""
+        return self.asking.n_valid
+
+    @property
+    def n_left(self) -> int:
+        """Valid verdicts still wanted."""
+        return max(0, self.record.k - self.n_valid)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether every question of the bank was told."""
+        return len(self.record.steps) >= self.asking.model.n_questions
+
+    def next_questions(self, n: int) -> tuple[str, ...]:
+        """Choose the next `n` questions together, at most what is left of k."""
+        wanted = min(n, self.n_left)
+        return self.asking.ask(wanted) if wanted else ()
+
+    def verdicts(self) -> tuple[Verdicts, NDArray[np.bool_]]:
+        """Count what was told, and mark which questions were, in the calibration's order."""
+        ids = self.calibration.model.question_ids
+        position = {question: j for j, question in enumerate(ids)}
+        passes = np.zeros(len(ids), dtype=np.int16)
+        trials = np.zeros_like(passes)
+        asked = np.zeros(len(ids), dtype=np.bool_)
+        for question, counts in counted(self.record.steps, self.settings).items():
+            asked[position[question]] = True
+            passes[position[question]], trials[position[question]] = counts
+        return Verdicts(passes=passes, trials=trials, started_at=self.record.opened_at), asked
+
+    def estimate(self) -> RunEstimate | None:
+        """Estimate the full pass rate from what was told; None before any valid verdict."""
+        verdicts, asked = self.verdicts()
+        valid = verdicts.trials > 0
+        if not valid.any():
+            return None
+        estimate = estimate_under(
+            self.calibration,
+            verdicts,
+            subset=None,
+            asked=asked,
+            method=method_named(self.record.method),
+            level=self.settings.level,
+        )
+        return RunEstimate(
+            run_key=self.record.session_id,
+            benchmark=self.record.benchmark,
+            k=self.record.k,
+            subset_id=None,
+            calibration_id=self.calibration.calibration_id,
+            estimate=estimate,
+            n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),
+            n_questions=self.calibration.model.n_questions,
+            failing_reasons=tuple(failing_reasons(self.settings)),
+        )
+
+
+def load_session(
+    history: History, record: SessionRecord, settings: BenchmarkSettings
+) -> AdaptiveSession:
+    """Load what a stored session needs; nothing is computed yet.
+
+    Raises
+    ------
+    InputError
+        If its calibration is gone or cannot ask.
+    """
+    calibration = calibration_by_id(history, record.calibration_id)
+    return rebuild(record, calibration, settings)
+
+
+def rebuild(
+    record: SessionRecord, calibration: CalibrationRecord, settings: BenchmarkSettings
+) -> AdaptiveSession:
+    """Rebuild a session from its seed and steps."""
+    sources = fitted_sources(calibration)
+    # The order within groups depends on the seed alone, so that the steps may be replayed.
+    begun = HsprSession.start(
+        sources.model, sources.config, rng=generator(record.seed, "adaptive", "order")
+    )
+    return AdaptiveSession(
+        record=record,
+        calibration=calibration,
+        settings=settings,
+        asking=begun.tell(counted(record.steps, settings)),
+    )
+
+
+def fitted_sources(calibration: CalibrationRecord) -> HsprCalibration:
+    """Find the fitted sources of HSPR in a calibration.
+
+    Raises
+    ------
+    NotEnoughDataError
+        If it has none.
+    """
+    if calibration.hspr is None:
+        raise NotEnoughDataError(
+            f"calibration {calibration.calibration_id} of benchmark {calibration.benchmark!r}, "
+            f"family {calibration.agent_family!r} has no fitted sources for hspr: it is off in the "
+            "settings, or the night had too few runs or came before this version; see `hspr` in "
+            "recurring-eval.toml, then run `recurring-eval recalibrate --force`"
+        )
+    return calibration.hspr
+
+
+def counted(
+    steps: Sequence[SessionStep], settings: BenchmarkSettings
+) -> dict[str, tuple[int, int]]:
+    """Count passes and trials of each told question; a miss that counts as a fail has one."""
+    failing = failing_reasons(settings)
+    return {step.question_id: _counts(step, failing) for step in steps}
+
+
+def require_adaptive(method: str) -> None:
+    """Refuse a method that cannot ask step by step, with InputError."""
+    if method not in ADAPTIVE_METHODS:
+        raise InputError(
+            f"method {method!r} does not ask step by step; those that do: "
+            f"{', '.join(ADAPTIVE_METHODS)} (fixed questions come from `recurring-eval subset`)"
+        )
+
+
+def _counts(step: SessionStep, failing: Sequence[str]) -> tuple[int, int]:
+    if not step.trials and str(step.reason).partition(":")[0] in failing:
+        return 0, 1
+    return step.passes, step.trials

@@ -1,0 +1,219 @@
+"""`recurring-eval adaptive`: the commands of an evaluation question by question."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobs.commands.options import BenchmarkOption, ConfigOption, JsonOption, QuietOption
+
+SessionArgument = Annotated[
+    str,
+    typer.Argument(metavar="SESSION", help="A session: its id, a unique prefix, or last."),
+]
+
+group = typer.Typer(
+    name="adaptive",
+    help="""Evaluate an agent question by question, with as few questions as possible.
+
+    Each question is chosen in the light of the verdicts before it. `start` opens a
+    session and names the first question; run it with your agent and `tell` the verdict,
+    which names the next one, until k questions have one; `finish` stores the run and its
+    estimate. Nothing is lost in between: a session may rest for days.
+    """,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@group.command("start")
+def start(
+    k: Annotated[int, typer.Option("--k", help="Number of questions with a valid verdict.")],
+    method: Annotated[
+        str, typer.Option(metavar="M", help="How questions are chosen and the score estimated.")
+    ] = "hspr",
+    benchmark: BenchmarkOption = None,
+    family: Annotated[
+        str | None,
+        typer.Option("--agent-family", "--family", metavar="F", help="Only this agent family."),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="Who is evaluated.", show_default="unknown"),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Draws between questions that tell the same.",
+            show_default="from the settings' seed",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Open a session and name its first question."""
+    from jobs.adaptive_run import start_session
+    from jobs.app import start_app
+    from jobs.describe_session import describe_next, session_document
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    view = start_session(
+        app, k=k, method=method, benchmark=benchmark, family=family, agent=agent, seed=seed
+    )
+    session_id = view.session.record.session_id
+    app.console.result(session_document(view), [f"session: {session_id}", *describe_next(view)])
+    app.console.progress(
+        "run that question, then tell its verdict: recurring-eval adaptive tell last QUESTION=pass"
+    )
+
+
+@group.command("next")
+def next_(
+    session: SessionArgument,
+    n: Annotated[
+        int, typer.Option("-n", "--count", metavar="N", help="How many, chosen together.")
+    ] = 1,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Print the questions to run next, one a line.
+
+    The same ones again until more is told; never more than are left of k.
+    """
+    from jobs.adaptive_run import ask_session
+    from jobs.app import start_app
+    from jobs.describe_session import describe_next, session_document
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    view = ask_session(app, session, n)
+    app.console.result(session_document(view), view.questions)
+    if not view.questions:
+        app.console.progress(describe_next(view)[0])
+
+
+@group.command("tell")
+def tell(
+    session: SessionArgument,
+    verdicts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[QUESTION=VERDICT...]",
+            help="VERDICT is pass, fail, missing, missing:REASON, or PASSES/TRIALS such as 3/5.",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Log of an evaluation tool, or a table, with the verdicts."
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Tell verdicts; print the estimate so far and the next question.
+
+    All are stored or none. A missing verdict is no fail: another question is asked in
+    its place. Verdicts told before are passed over, so a growing log can be told again
+    and again; one that differs is refused.
+    """
+    from jobs.adaptive_answers import parse_answers
+    from jobs.adaptive_log import answers_of_log
+    from jobs.adaptive_lookup import find_open
+    from jobs.adaptive_run import tell_session
+    from jobs.app import start_app
+    from jobs.describe_session import describe_progress, session_document
+
+    if not verdicts and file is None:
+        raise typer.BadParameter("tell QUESTION=VERDICT, or a log with --file FILE")
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    answers = parse_answers(verdicts or [])
+    record = find_open(app, session)
+    if file is not None:
+        answers += answers_of_log(app, file, record)
+    view = tell_session(app, record.session_id, answers)
+    before = len({answer.question for answer in answers}) - len(view.new)
+    again = f"; {before} were told before" if before else ""
+    app.console.progress(f"stored {len(view.new)} verdicts{again}")
+    app.console.result(session_document(view), describe_progress(view))
+
+
+@group.command("show")
+def show(
+    session: Annotated[
+        str | None,
+        typer.Argument(metavar="[SESSION]", help="A session: its id, a unique prefix, or last."),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show a session with its steps and estimate, or list the open ones."""
+    from jobs.adaptive_lookup import open_sessions
+    from jobs.adaptive_run import look_at_session
+    from jobs.app import start_app
+    from jobs.describe_session import (
+        describe_list,
+        describe_whole,
+        list_document,
+        session_document,
+        steps_document,
+    )
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    if session is None:
+        found = open_sessions(app)
+        app.console.result(list_document(found, app.settings), describe_list(found, app.settings))
+        return
+    view = look_at_session(app, session)
+    document: dict[str, Any] = session_document(view)
+    estimate = view.estimate
+    document["steps"] = steps_document(view.session.record)
+    document["diagnostics"] = None if estimate is None else estimate.estimate.diagnostics
+    app.console.result(document, describe_whole(view))
+
+
+@group.command("finish")
+def finish(
+    session: SessionArgument,
+    give_up: Annotated[
+        bool,
+        typer.Option("--give-up", help="Close it without storing a run.", show_default=False),
+    ] = False,
+    early: Annotated[
+        bool, typer.Option("--early", help="Before k valid verdicts.", show_default=False)
+    ] = False,
+    purpose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="Of the run: routine, candidate or experiment.",
+            show_default="as the rules say, else routine",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Close a session: store its run and final estimate."""
+    from jobs.adaptive_finish import finish_run
+    from jobs.app import start_app
+    from jobs.describe_session import describe_progress, session_document
+    from recurring_eval.errors import InputError
+    from recurring_eval.records import RunPurpose
+
+    app = start_app(config=config, as_json=as_json, quiet=quiet)
+    if purpose is not None and purpose not in list(RunPurpose):
+        raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
+    view = finish_run(
+        app,
+        session,
+        give_up=give_up,
+        early=early,
+        purpose=None if purpose is None else RunPurpose(purpose),
+    )
+    app.console.result(session_document(view), describe_progress(view))
