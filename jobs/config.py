@@ -64,6 +64,9 @@ class BenchmarkSettings(_Section):
         The window is stretched back until it holds this many full runs.
     level : float
         Nominal coverage of intervals.
+    hspr : str
+        How the configuration of ``hspr`` comes about: ``average`` needs no choice,
+        ``staged`` chooses one on the sources every night, ``off`` leaves it out.
     cache : CacheSettings
     missing : dict
         Reason of a missing verdict -> ``missing`` (the default) or ``fail``.
@@ -75,6 +78,7 @@ class BenchmarkSettings(_Section):
     window: str = "28d"
     minimum_runs: int = Field(default=30, ge=2)
     level: float = Field(default=0.9, gt=0, lt=1)
+    hspr: Literal["average", "staged", "off"] = "average"
     cache: CacheSettings = CacheSettings()
     missing: dict[MissingReason, MissingRule] = {}
     schedule: NightSettings = NightSettings()

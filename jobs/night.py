@@ -120,7 +120,11 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
         )
     sizes = data.sizes(settings.subset_sizes)
     fitted = fit_nightly_model(
-        data.matrix, configurations=data.configurations, sizes=sizes, seed=seed
+        data.matrix,
+        configurations=data.configurations,
+        sizes=sizes,
+        hspr=settings.hspr,
+        seed=seed,
     )
     seconds |= fitted.seconds
     with _timed(seconds, "subsets"):
@@ -180,6 +184,7 @@ def _store(
         data_end=data.window.runs[-1].started_at,
         model=fitted.model,
         mirt=fitted.mirt,
+        hspr=fitted.hspr.calibration,
         gpirt=fitted.gpirt,
         settings=_facts(night, data.window, fitted),
         residuals=fitted.residuals,
@@ -218,6 +223,7 @@ def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyModel) -> dic
         "cache_days": night.settings.cache.days,
         "missing": dict(night.settings.missing),
         "run_to_run_variance": fitted.run_to_run_variance,
+        "hspr": fitted.hspr.facts,
     }
 
 

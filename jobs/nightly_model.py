@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from jobs.nightly_hspr import HsprMode, NightlyHspr, fit_nightly_hspr
 from jobs.randomness import generator
 from recurring_eval.calibration import (
     MirtModel,
@@ -43,9 +44,10 @@ class NightlyModel:
         None with fewer than `MIRT_MIN_RUNS` runs, or where it cannot be fitted.
     without_mirt : str
         Why there is none; empty when there is.
+    hspr : NightlyHspr
     gpirt : GpirtConstants
     residuals : tuple of ReplayResidual
-        Of the subset methods at every size, oldest run first within each.
+        Of the subset methods and ``hspr`` at every size, oldest run first within each.
     run_to_run_variance : float
         Between full scores of same-configuration pairs, beyond verdict noise.
     seconds : dict of str to float
@@ -55,6 +57,7 @@ class NightlyModel:
     model: RaschModel
     mirt: MirtModel | None
     without_mirt: str
+    hspr: NightlyHspr
     gpirt: GpirtConstants
     residuals: tuple[ReplayResidual, ...]
     run_to_run_variance: float
@@ -62,7 +65,12 @@ class NightlyModel:
 
 
 def fit_nightly_model(
-    matrix: ResponseMatrix, *, configurations: Sequence[str], sizes: Sequence[int], seed: int
+    matrix: ResponseMatrix,
+    *,
+    configurations: Sequence[str],
+    sizes: Sequence[int],
+    hspr: HsprMode,
+    seed: int,
 ) -> NightlyModel:
     """Fit the models, the gp-IRT constants and the replayed residuals.
 
@@ -74,6 +82,7 @@ def fit_nightly_model(
         Agent configuration of each run; empty where unknown.
     sizes : sequence of int
         Subset sizes k.
+    hspr : {"average", "staged", "off"}
     seed : int
         Root of the random streams; the same for every night, so that a night
         differs from the one before by its data alone.
@@ -103,14 +112,18 @@ def fit_nightly_model(
     gpirt = fit_gpirt_constants(matrix, rng=generator(seed, "gp-irt"))
     residuals = replay_residuals(matrix, sizes, seed=seed)
     seconds["replay"] = perf_counter() - start
+    sources = fit_nightly_hspr(
+        matrix, mode=hspr, configurations=configurations, sizes=sizes, seed=seed
+    )
     return NightlyModel(
         model=model,
         mirt=mirt,
         without_mirt=without_mirt,
+        hspr=sources,
         gpirt=gpirt,
-        residuals=tuple(residuals),
+        residuals=(*residuals, *sources.residuals),
         run_to_run_variance=_pair_variance(matrix, configurations, model),
-        seconds=seconds,
+        seconds=seconds | sources.seconds,
     )
 
 

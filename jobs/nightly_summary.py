@@ -15,6 +15,7 @@ def summary_of_night(
     parts = [
         f"{len(window.runs)} runs, {fitted.model.n_iterations} Newton steps",
         _several_abilities(fitted),
+        _sources(fitted),
     ]
     if window.stretched:
         parts.append("window stretched back to hold more runs")
@@ -42,4 +43,15 @@ def _several_abilities(fitted: NightlyModel) -> str:
     return (
         f"multidimensional model with {model.n_dimensions} abilities, "
         f"slope sd {model.discrimination_sd:g}{unsettled}"
+    )
+
+
+def _sources(fitted: NightlyModel) -> str:
+    calibration = fitted.hspr.calibration
+    if calibration is None:
+        return f"no hspr: {fitted.hspr.without}"
+    model, selected = calibration.model, calibration.selection is not None
+    return (
+        f"hspr ({calibration.config.name if selected else 'average'}) on "
+        f"{len(model.source_ids)} sources in {model.n_groups} groups"
     )

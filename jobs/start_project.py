@@ -40,6 +40,11 @@ minimum_runs = 30
 # Nominal coverage of the intervals around an estimate.
 level = 0.9
 
+# Method `hspr` asks question by question, guided by past full runs. "average" weighs
+# several settings by how well they explain a run; "staged" chooses one of them on past
+# runs every night, which takes longer; "off" leaves the method out.
+hspr = "average"
+
 # A question is settled, and its verdict may be reused, when on the `days` days
 # before today it was tried at least min_trials times and at most a share epsilon
 # of those trials disagreed. Reused is the "majority" verdict, or the pass "rate".

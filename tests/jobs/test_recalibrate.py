@@ -87,7 +87,7 @@ def test_its_model_is_the_fit_of_those_runs(calibrated):
     rates = wide.mean().to_numpy()
     assert np.corrcoef(rates, record.model.difficulty)[0, 1] < -0.9
     methods = {(r.method, r.k) for r in record.residuals}
-    assert methods == {(m, k) for m in ("stratified+gpirt", "stratified") for k in SIZES}
+    assert methods == {(m, k) for m in ("stratified+gpirt", "stratified", "hspr") for k in SIZES}
 
 
 def test_a_window_counts_days_back_from_the_night(imported):
