@@ -101,8 +101,8 @@ def new_answers(
     unknown = [answer.question for answer in given if answer.question not in bank]
     if unknown:
         raise InputError(
-            f"{_listed([repr(q) for q in dict.fromkeys(unknown)])} not in the bank of {where}; "
-            "nothing was stored, correct the questions"
+            f"not in the bank of {where}: {_listed([repr(q) for q in dict.fromkeys(unknown)])}; "
+            "nothing was stored, correct or leave out what it does not know"
         )
     told = {step.question_id: answer_of_step(step) for step in steps}
     before = dict(told)

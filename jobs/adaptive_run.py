@@ -91,8 +91,9 @@ def start_session(
     with app.open_history(read_only=True) as history:
         target = _target(app, history, benchmark, family, agent)
         calibration = calibration_in_force(history, target.benchmark, target.family)
+    settings = app.settings.for_benchmark(target.benchmark)
     require_subset_size(k, calibration.model.n_questions)
-    fitted_sources(calibration)
+    fitted_sources(calibration, settings)
     now = app.clock.now()
     if seed is None:
         stream = app.generator("adaptive", *target.key, agent, now.isoformat())
@@ -113,7 +114,7 @@ def start_session(
             )
             record = find_session(history, session_id)
         history.checkpoint()
-    session = rebuild(record, calibration, app.settings.for_benchmark(record.benchmark))
+    session = rebuild(record, calibration, settings)
     return SessionView(session=session, questions=session.next_questions(1))
 
 

@@ -122,7 +122,7 @@ def rebuild(
     record: SessionRecord, calibration: CalibrationRecord, settings: BenchmarkSettings
 ) -> AdaptiveSession:
     """Rebuild a session from its seed and steps."""
-    sources = fitted_sources(calibration)
+    sources = fitted_sources(calibration, settings)
     # The order within groups depends on the seed alone, so that the steps may be replayed.
     begun = HsprSession.start(
         sources.model, sources.config, rng=generator(record.seed, "adaptive", "order")
@@ -135,7 +135,7 @@ def rebuild(
     )
 
 
-def fitted_sources(calibration: CalibrationRecord) -> HsprCalibration:
+def fitted_sources(calibration: CalibrationRecord, settings: BenchmarkSettings) -> HsprCalibration:
     """Find the fitted sources of HSPR in a calibration.
 
     Raises
@@ -143,14 +143,18 @@ def fitted_sources(calibration: CalibrationRecord) -> HsprCalibration:
     NotEnoughDataError
         If it has none.
     """
-    if calibration.hspr is None:
+    if calibration.hspr is not None:
+        return calibration.hspr
+    target = f"benchmark {calibration.benchmark!r}, family {calibration.agent_family!r}"
+    if settings.hspr == "off":
         raise NotEnoughDataError(
-            f"calibration {calibration.calibration_id} of benchmark {calibration.benchmark!r}, "
-            f"family {calibration.agent_family!r} has no fitted sources for hspr: it is off in the "
-            "settings, or the night had too few runs or came before this version; see `hspr` in "
+            f'hspr is off in the settings of {target}; set `hspr = "average"` in '
             "recurring-eval.toml, then run `recurring-eval recalibrate --force`"
         )
-    return calibration.hspr
+    raise NotEnoughDataError(
+        f"calibration {calibration.calibration_id} of {target} has no sources fitted for hspr; run "
+        "`recurring-eval recalibrate --force`, which says why if it cannot fit them"
+    )
 
 
 def counted(

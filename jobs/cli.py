@@ -59,6 +59,13 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
 class CommandGroup(TyperGroup):
     """Turns errors into one line on stderr and exit status 1."""
 
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  # as `invoke`
+        """Names in the order of ``--help``: groups stand behind `estimate`."""
+        names = [name for name, _ in COMMANDS]
+        groups = [name for name in super().list_commands(ctx) if name not in names]
+        place = names.index("estimate") + 1
+        return [*names[:place], *groups, *names[place:]]
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # typer's type of it is private
         """Run the chosen command."""
         try:

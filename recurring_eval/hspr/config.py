@@ -143,7 +143,8 @@ class HsprConfig:
 
 AVERAGE: Final = HsprConfig(
     latent=tuple(LatentPrior(rank=rank, precision=4.0) for rank in (1, 2, 4, 8)),
+    kappa=2.0,
     lambda_=0.25,
 )
-"""``hspr-average``: no selection. Four ranks weighted by evidence, and the mean of the
-two published strengths of calibration."""
+"""``hspr-average``: no selection. Four ranks weighted by evidence, and the means of
+published settings of the concentration (1 and 4, geometric) and of calibration (0 and .5)."""

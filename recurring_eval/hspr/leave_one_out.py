@@ -10,8 +10,10 @@ from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.hspr.model import MIN_SOURCES, HsprModel, fit_sources
 from recurring_eval.response_matrix import ResponseMatrix
 
-MAX_HELD_OUT: Final = 30
-"""Bounds the cost of selection on histories with many sources."""
+MAX_HELD_OUT: Final = 128
+"""Bounds the cost of selection on histories with many distinct agents. The runs of one
+agent are thinned to fewer; on SWE-bench Verified holding out 30 of 100 sources chose
+configurations 0.3 pp worse than holding out every one, as published."""
 
 
 @dataclass(frozen=True, slots=True)
