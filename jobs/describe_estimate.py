@@ -3,7 +3,7 @@
 from typing import Final
 
 from jobs.submit_results import RunEstimate
-from recurring_eval.records import Flag
+from recurring_eval.records import Flag, HsprDiagnostics
 
 CAUTIONS: Final = {
     Flag.EXTRAPOLATING: "the run is better or worse than every calibrated run",
@@ -31,6 +31,8 @@ def describe(result: RunEstimate) -> list[str]:
         f"{result.run_key}: {estimate.method}, {estimate.n_asked} of {result.n_questions} "
         f"questions, calibration {result.calibration_id}; {_missing_rule(result)}."
     )
+    if estimate.diagnostics is not None:
+        lines.append(_sources(estimate.diagnostics))
     lines += [f"caution: {CAUTIONS[flag]}" for flag in estimate.flags]
     return lines
 
@@ -57,7 +59,17 @@ def document(result: RunEstimate) -> dict[str, object]:
         "calibration_id": result.calibration_id,
         "model_fingerprint": estimate.model_fingerprint,
         "missing_as_fail": result.failing_reasons,
+        "distribution": estimate.distribution,
+        "diagnostics": estimate.diagnostics,
     }
+
+
+def _sources(found: HsprDiagnostics) -> str:
+    return (
+        f"hspr {found.configuration}: {found.n_sources} sources in {found.n_groups} groups, "
+        f"{100 * found.source_zero_share:.1f} % of the questions passed by none of them; "
+        f"effective sample size {100 * found.effective_sample_size:.0f} %."
+    )
 
 
 def _range(low: float, high: float) -> str:

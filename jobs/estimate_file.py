@@ -7,11 +7,12 @@ from jobs.harnesses.harness import ReadOptions
 from jobs.import_rules import with_stored_rules
 from jobs.import_sources import read_sources
 from jobs.import_targets import Addressing, asked_subset
-from jobs.in_force import AUTO, calibration_for_partial, calibration_in_force
+from jobs.in_force import AUTO
 from jobs.nightly_history import failing_reasons
-from jobs.submit_results import RunEstimate, estimate_verdicts, find_asked
+from jobs.submit_results import RunEstimate, estimate_verdicts
 from jobs.targets import one_benchmark
 from jobs.verdict_counts import verdicts_of
+from jobs.what_was_asked import calibration_under_which, find_asked
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
 from storage.benchmarks import benchmark_names
@@ -71,12 +72,17 @@ def estimate_file(
             named = implied or options.task_benchmarks.get((log.harness, named), named)
         name = one_benchmark(history, benchmark or named or implied)
         log = _as_imported(app, log, name, subset_id)
-        subset = find_asked(history, log.subset_id, log.run_key, name)
-        target = (name, log.agent_family)
-        if subset is None:
-            calibration = calibration_in_force(history, *target, log.started_at)
-        else:
-            calibration = calibration_for_partial(history, *target, log.started_at, subset)
+        asked = find_asked(
+            history,
+            run_key=log.run_key,
+            benchmark=name,
+            subset_id=log.subset_id,
+            session_id=log.session_id,
+            own_questions=lambda: log.question_ids,
+        )
+        calibration = calibration_under_which(
+            history, name, log.agent_family, log.started_at, asked
+        )
         unknown = sorted(set(log.question_ids) - set(calibration.model.question_ids))
         if unknown:
             shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
@@ -90,7 +96,7 @@ def estimate_file(
             calibration,
             verdicts_of(log, calibration.model.question_ids, failing=reasons),
             run_key=log.run_key,
-            subset=subset,
+            asked=asked,
             method=method,
         )
 

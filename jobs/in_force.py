@@ -6,13 +6,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.fixed_methods import fixed_method
+from jobs.fixed_methods import estimating_method
 from jobs.nightly_model import SUBSET_METHODS
 from jobs.verdict_counts import Verdicts
-from recurring_eval.errors import NotEnoughDataError
+from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.intervals import ConformalScale
 from recurring_eval.methods import Method, estimate_score
 from recurring_eval.methods.estimate import NO_RESIDUALS
+from recurring_eval.methods.hspr import HSPR
 from recurring_eval.records import Flag, ScoreEstimate, Subset
 from recurring_eval.replay import conformal_scale
 from storage.calibration_records import CalibrationRecord
@@ -68,15 +69,30 @@ def calibration_for_partial(
     return calibration_in_force(history, benchmark, family, at)
 
 
-def chosen_method(name: str) -> Method:
-    """Find the method of that name; ``auto`` is the default of the subset methods.
+def chosen_method(name: str, *, step_by_step: bool = False) -> Method:
+    """Find the method that estimates a run.
+
+    Parameters
+    ----------
+    name : str
+        ``auto`` is the default of the subset methods, or ``hspr`` for questions that were
+        asked step by step.
+    step_by_step : bool
 
     Raises
     ------
     InputError
-        If it is unknown, or needs more than the verdicts on a subset.
+        If it is unknown, or needs something else than the verdicts on what was asked.
     """
-    return fixed_method(SUBSET_METHODS[0] if name == AUTO else name)
+    if name == AUTO:
+        return HSPR if step_by_step else estimating_method(SUBSET_METHODS[0])
+    method = estimating_method(name)
+    if step_by_step and not method.adaptive:
+        raise InputError(
+            f"method {name!r} does not estimate from questions that were asked step by step; "
+            f"choose auto or {HSPR.name}"
+        )
+    return method
 
 
 def estimate_under(

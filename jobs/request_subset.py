@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from jobs.app import App
-from jobs.fixed_methods import fixed_method
+from jobs.fixed_methods import choosing_method
 from jobs.in_force import calibration_in_force
 from jobs.nightly_history import failing_reasons
 from jobs.nightly_model import replay_residuals
 from jobs.targets import Target, one_target
 from recurring_eval.errors import InputError
+from recurring_eval.methods.hspr import HSPR
 from recurring_eval.replay import ReplayResidual
 from recurring_eval.subsets import STRATIFIED, stratified_subset
 from recurring_eval.validation import require_subset_size
@@ -69,7 +70,7 @@ def request_subset(
     NotEnoughDataError
         If nothing is calibrated yet.
     """
-    design = fixed_method(method).design
+    design = choosing_method(method).design
     if design != STRATIFIED:
         raise InputError(
             f"method {method!r} does not publish subsets; use {STRATIFIED} (with +gpirt or +pirt)"
@@ -106,7 +107,7 @@ def _residuals(
     app: App, history: History, target: Target, calibration: CalibrationRecord, k: int
 ) -> list[ReplayResidual]:
     """Replay the calibration's own runs at a size it has no residuals for."""
-    if any(residual.k == k for residual in calibration.residuals):
+    if any(r.k == k and r.method != HSPR.name for r in calibration.residuals):
         return []
     used = set(calibration.model.run_ids)
     runs = [

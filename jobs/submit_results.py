@@ -6,24 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.app import App
-from jobs.in_force import (
-    AUTO,
-    calibration_for_partial,
-    calibration_in_force,
-    chosen_method,
-    estimate_under,
-)
+from jobs.in_force import AUTO, chosen_method, estimate_under
 from jobs.nightly_history import failing_reasons
 from jobs.targets import Target
 from jobs.verdict_counts import Verdicts
+from jobs.what_was_asked import Asked, StepByStep, calibration_under_which, find_asked
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind, ScoreEstimate
 from storage.calibration_records import CalibrationRecord
 from storage.estimates import list_estimates, save_estimate
 from storage.history import History
 from storage.runs import find_run, list_runs
-from storage.subsets import SubsetRecord, find_subset
-from storage.verdicts import load_matrix
+from storage.subsets import SubsetRecord
+from storage.verdicts import load_log, load_matrix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +99,20 @@ def estimate_stored(
     subset_id: str | None = None,
     method: str = AUTO,
 ) -> RunEstimate:
-    """Estimate a stored run under the calibration in force when it started."""
-    subset = find_asked(history, subset_id or run.subset_id, run.run_key, run.benchmark)
+    """Estimate a stored run under the calibration it was asked under."""
+    asked = find_asked(
+        history,
+        run_key=run.run_key,
+        benchmark=run.benchmark,
+        subset_id=subset_id or run.subset_id,
+        session_id=run.session_id,
+        own_questions=lambda: load_log(history, run).question_ids,
+    )
     target = (run.benchmark, run.agent_family)
-    if subset is not None and run.subset_id == subset.subset_id:
-        calibration = calibration_for_partial(history, *target, run.started_at, subset)
-    else:
-        calibration = calibration_in_force(history, *target, run.started_at)
+    chosen_later = isinstance(asked, SubsetRecord) and asked.subset_id != run.subset_id
+    calibration = calibration_under_which(
+        history, *target, run.started_at, None if chosen_later else asked
+    )
     reasons = failing_reasons(app.settings.for_benchmark(run.benchmark))
     row = load_matrix(
         history,
@@ -124,13 +126,13 @@ def estimate_stored(
         calibration,
         Verdicts(passes=row.passes[0], trials=row.trials[0], started_at=run.started_at),
         run_key=run.run_key,
-        subset=subset,
+        asked=asked,
         method=method,
     )
 
 
 def estimate_partial_runs(app: App, target: Target) -> int:
-    """Estimate and keep every partial run of a target that has no estimate yet.
+    """Estimate and keep every partial or adaptive run of a target without an estimate.
 
     A run without a calibration before it or without a valid verdict is left alone.
 
@@ -142,9 +144,8 @@ def estimate_partial_runs(app: App, target: Target) -> int:
     made: list[tuple[Run, RunEstimate]] = []
     with app.open_history(read_only=True) as history:
         known = {record.run_id for record in list_estimates(history, target.benchmark)}
-        for run in list_runs(
-            history, target.benchmark, family=target.family, kinds=[RunKind.PARTIAL]
-        ):
+        kinds = [RunKind.PARTIAL, RunKind.ADAPTIVE]
+        for run in list_runs(history, target.benchmark, family=target.family, kinds=kinds):
             if run.run_id not in known:
                 with suppress(InputError, NotEnoughDataError):
                     made.append((run, estimate_stored(app, history, run)))
@@ -170,34 +171,13 @@ def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> 
     )
 
 
-def find_asked(
-    history: History, subset_id: str | None, run_key: str, benchmark: str
-) -> SubsetRecord | None:
-    """Find the subset that a run of a benchmark was asked, if it was asked one.
-
-    Raises
-    ------
-    InputError
-        If the subset is unknown or belongs to another benchmark.
-    """
-    if subset_id is None:
-        return None
-    record = find_subset(history, subset_id)
-    if record.benchmark != benchmark:
-        raise InputError(
-            f"subset {subset_id!r} belongs to benchmark {record.benchmark!r}, "
-            f"but run {run_key!r} to {benchmark!r}"
-        )
-    return record
-
-
 def estimate_verdicts(
     app: App,
     calibration: CalibrationRecord,
     verdicts: Verdicts,
     *,
     run_key: str,
-    subset: SubsetRecord | None,
+    asked: Asked,
     method: str,
 ) -> RunEstimate:
     """Estimate verdicts under a calibration and count what stands behind the estimate.
@@ -205,33 +185,41 @@ def estimate_verdicts(
     Raises
     ------
     InputError
-        If no subset was asked and too few of all questions have a valid verdict.
+        If the whole bank was asked and too few questions have a valid verdict, or the
+        method cannot estimate from what was asked.
     """
     settings = app.settings.for_benchmark(calibration.benchmark)
     ids = calibration.model.question_ids
-    chosen = set(ids if subset is None else subset.subset.question_ids)
-    asked = np.array([question in chosen for question in ids])
+    record = asked if isinstance(asked, SubsetRecord) else None
+    steps = asked if isinstance(asked, StepByStep) else None
+    if record is not None:
+        chosen, k = frozenset(record.subset.question_ids), record.subset.k
+    elif steps is not None:
+        chosen, k = steps.question_ids, steps.k
+    else:
+        chosen, k = frozenset(ids), len(ids)
+    inside = np.array([question in chosen for question in ids])
+    valid = inside & (verdicts.trials > 0)
     n_valid = int((verdicts.trials > 0).sum())
-    if subset is None and 0 < n_valid < FULL_RUN_MIN_VALID * len(ids):
+    if asked is None and 0 < n_valid < FULL_RUN_MIN_VALID * len(ids):
         raise InputError(
             f"run {run_key!r} has valid verdicts on {n_valid} of {len(ids)} questions, too few for "
             "a full run; name the subset that was asked with --subset"
         )
-    estimate = estimate_under(
-        calibration,
-        verdicts,
-        subset=None if subset is None else subset.subset,
-        method=chosen_method(method),
-        level=settings.level,
-    )
-    valid = asked & (verdicts.trials > 0)
     return RunEstimate(
         run_key=run_key,
         benchmark=calibration.benchmark,
-        k=len(chosen),
-        subset_id=None if subset is None else subset.subset_id,
+        k=k,
+        subset_id=None if record is None else record.subset_id,
         calibration_id=calibration.calibration_id,
-        estimate=estimate,
+        estimate=estimate_under(
+            calibration,
+            verdicts,
+            subset=None if record is None else record.subset,
+            asked=None if steps is None else inside,
+            method=chosen_method(method, step_by_step=steps is not None),
+            level=settings.level,
+        ),
         n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),
         n_questions=len(ids),
         failing_reasons=tuple(failing_reasons(settings)),

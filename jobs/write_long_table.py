@@ -47,5 +47,6 @@ def _table(log: RunLog) -> pa.Table:
             "agent_family": constant(log.agent_family),
             "purpose": constant(log.purpose.value),
             "subset_id": constant(log.subset_id),
+            "session_id": constant(log.session_id),
         }
     )

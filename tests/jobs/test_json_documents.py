@@ -12,6 +12,12 @@ FILE = {"path", "status", "runs", "verdicts", "reason"}
 SUBSET = {"subset_id", "method", "k", "question_ids", "weights", "sha256"}
 ESTIMATE = {
     *("run_id", "method", "k", "pass_rate", "low", "high", "level", "n_asked", "n_valid"),
+    *("distribution", "diagnostics"),
+}
+DIAGNOSTICS = {
+    *("configuration", "effective_sample_size", "n_nodes", "n_groups", "n_sources"),
+    *("source_zero_share", "queried_source_zero_share", "latent_weights", "calibration"),
+    "extrapolating",
 }
 CHECK_ROW = {"run_id", "method", "k", "estimate", "full_pass_rate", "error_pp", "covered"}
 CHECK_SUMMARY = {"method", "k", "n", "mae_pp", "bias_pp", "coverage"}
@@ -74,6 +80,12 @@ def test_subset_and_estimate(calibrated):
         estimate = document("estimate", reference)
         assert set(estimate) >= ESTIMATE
         assert 0 <= estimate["low"] <= estimate["pass_rate"] <= estimate["high"] <= 1
+        assert estimate["distribution"] is estimate["diagnostics"] is None
+        by_hspr = document("estimate", reference, "--method", "hspr")
+        assert set(by_hspr) >= ESTIMATE
+        assert set(by_hspr["diagnostics"]) == DIAGNOSTICS
+        assert set(by_hspr["distribution"]) == {"values", "pmf"}
+        assert len(by_hspr["distribution"]["values"]) == len(by_hspr["distribution"]["pmf"]) == 121
 
 
 def test_check(calibrated):
