@@ -89,6 +89,8 @@ def _only_log(path: Path, options: ReadOptions) -> Source:
         raise InputError(f"holds {len(found)} logs; give the log of one run")
     if found[0].refusal is not None:
         raise InputError(found[0].refusal)
+    if found[0].others_failed:
+        raise InputError("names only questions that passed; tell the failed ones as well")
     if found[0].large is not None:
         raise InputError("is too large for the log of one run; give that run's verdicts alone")
     return found[0]

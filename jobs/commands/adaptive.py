@@ -14,12 +14,12 @@ SessionArgument = Annotated[
 
 group = typer.Typer(
     name="adaptive",
-    help="""Evaluate an agent question by question, with as few questions as possible.
+    help="""Evaluate an agent question by question.
 
-    Each question is chosen in the light of the verdicts before it. `start` opens a
-    session and names the first question; run it with your agent and `tell` the verdict,
-    which names the next one, until k questions have one; `finish` stores the run and its
-    estimate. Nothing is lost in between: a session may rest for days.
+    So that few are needed, each is chosen in the light of the verdicts before it. `start`
+    opens a session and names the first question; run it with your agent and `tell` the
+    verdict, which names the next one, until k questions have one; `finish` stores the run
+    and its estimate. Nothing is lost in between: a session may rest for days.
     """,
     no_args_is_help=True,
     rich_markup_mode=None,
