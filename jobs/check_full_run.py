@@ -1,10 +1,13 @@
-"""Full runs against what every active subset would have said of them."""
+"""Full runs against what every method would have said of them."""
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from jobs.app import App
+from jobs.check_adaptive import check_step_by_step, sizes_of
+from jobs.check_row import JudgedRun, check_row
 from jobs.check_summary import CheckSummary, summarise
 from jobs.in_force import estimate_under
 from jobs.nightly_history import failing_reasons
@@ -20,7 +23,6 @@ from storage.calibrations import calibration_by_id, list_calibrations
 from storage.checks import FullRunCheck, save_checks
 from storage.history import History
 from storage.runs import find_run, list_runs
-from storage.subsets import SubsetRecord
 from storage.verdicts import load_matrix
 
 
@@ -52,9 +54,9 @@ def check_full_runs(
 ) -> CheckReport:
     """Check full runs and keep the results.
 
-    Each run is judged by the latest calibration, and for every k by the subset
-    in force, whose data end before the run; from its own verdicts on the
-    subset's questions, over its own valid questions.
+    Each run is judged by the latest calibration whose data end before the run, from
+    its own verdicts and over its own valid questions: for every k on the questions of
+    the subset in force, and on those that ``hspr`` would have asked.
 
     Parameters
     ----------
@@ -72,16 +74,21 @@ def check_full_runs(
     NotEnoughDataError
         If there is nothing to check.
     """
-    rows: list[FullRunCheck] = []
-    summary: list[CheckSummary] = []
+    judged: dict[Target, list[JudgedRun]] = {}
     skipped: dict[str, str] = {}
     with app.open_history(read_only=True) as history:
         for target in choose_targets(history, benchmark=benchmark, family=family):
             runs = _runs(history, target, references, since, benchmark)
-            found, why_not = _check_target(app, history, target, runs)
-            rows += found
+            judged[target], why_not = _judge_target(app, history, target, runs)
             skipped |= why_not
-            summary += summarise(found, target)
+    rows: list[FullRunCheck] = []
+    summary: list[CheckSummary] = []
+    for target, of_target in judged.items():
+        found = [row for one in of_target for row in _check_by_subsets(app, one)]
+        found += check_step_by_step(app, of_target)
+        found.sort(key=lambda row: (row.started_at, row.run_key, row.method, row.k))
+        rows += found
+        summary += summarise(found, target)
     if not rows:
         reason = next(iter(skipped.values()), _nothing_found(references, since))
         raise NotEnoughDataError(f"nothing to check: {reason}")
@@ -132,13 +139,13 @@ def _runs(
     ]
 
 
-def _check_target(
+def _judge_target(
     app: App, history: History, target: Target, runs: Sequence[Run]
-) -> tuple[list[FullRunCheck], dict[str, str]]:
+) -> tuple[list[JudgedRun], dict[str, str]]:
+    """Load what judges each run, and why some cannot be judged."""
     calibrations = list_calibrations(history, *target.key)
     by_calibration: dict[int, list[Run]] = {}
     skipped: dict[str, str] = {}
-    versions = SubsetVersions.load(history, target)
     for run in runs:
         before = [info for info in calibrations if info.data_end < run.started_at]
         if run.under_covered:
@@ -151,82 +158,70 @@ def _check_target(
                 f"no calibration has data that end before run {run.run_key}; "
                 "run `recurring-eval recalibrate --as-of` a date before it"
             )
-        elif not versions.in_force(run.started_at):
-            skipped[run.run_key] = (
-                f"no subset was chosen from data that end before run {run.run_key}; ask for one "
-                "with `recurring-eval subset`, or `recalibrate --as-of` a date before it"
-            )
         else:
             by_calibration.setdefault(before[-1].calibration_id, []).append(run)
-    rows: list[FullRunCheck] = []
+    versions = SubsetVersions.load(history, target)
+    judged: list[JudgedRun] = []
     for calibration_id, group in by_calibration.items():
         calibration = calibration_by_id(history, calibration_id)
-        rows += _check_group(app, history, calibration, group, versions)
-    rows.sort(key=lambda row: (row.started_at, row.run_key, row.method, row.k))
-    return rows, skipped
+        for one in _judge_group(app, history, calibration, group, versions):
+            if versions.in_force(one.run.started_at) or sizes_of(one):
+                judged.append(one)
+                continue
+            skipped[one.run.run_key] = (
+                f"no subset was chosen from data that end before run {one.run.run_key}; ask for "
+                "one with `recurring-eval subset`, or `recalibrate --as-of` a date before it"
+            )
+    return judged, skipped
 
 
-def _check_group(
+def _judge_group(
     app: App,
     history: History,
     calibration: CalibrationRecord,
     runs: Sequence[Run],
     versions: SubsetVersions,
-) -> list[FullRunCheck]:
-    """Check the runs that one calibration judges."""
+) -> list[JudgedRun]:
+    """Load the verdicts of the runs that one calibration judges."""
     ids = calibration.model.question_ids
     reasons = failing_reasons(app.settings.for_benchmark(calibration.benchmark))
     matrix = load_matrix(
         history, runs, ids, bank_version=calibration.bank_version, missing_as_fail=reasons
     )
     known, scores = set(ids), matrix.pass_rates()
-    rows: list[FullRunCheck] = []
-    for i, run in enumerate(runs):
-        verdicts = Verdicts(
-            passes=matrix.passes[i], trials=matrix.trials[i], started_at=run.started_at
+    return [
+        JudgedRun(
+            run=run,
+            verdicts=Verdicts(
+                passes=matrix.passes[i], trials=matrix.trials[i], started_at=run.started_at
+            ),
+            full_pass_rate=float(scores[i]),
+            calibration=calibration,
+            subsets=tuple(
+                record
+                for record in versions.in_force(run.started_at)
+                if known.issuperset(record.subset.question_ids)
+            ),
         )
-        for record in versions.in_force(run.started_at):
-            if known.issuperset(record.subset.question_ids):
-                full = float(scores[i])
-                rows += _check_run(app, run, verdicts, full, calibration, record)
-    return rows
+        for i, run in enumerate(runs)
+    ]
 
 
-def _check_run(
-    app: App,
-    run: Run,
-    verdicts: Verdicts,
-    full: float,
-    calibration: CalibrationRecord,
-    record: SubsetRecord,
-) -> list[FullRunCheck]:
-    level = app.settings.for_benchmark(run.benchmark).level
+def _check_by_subsets(app: App, judged: JudgedRun) -> list[FullRunCheck]:
+    level = app.settings.for_benchmark(judged.run.benchmark).level
     checks = []
-    for name in SUBSET_METHODS:
+    for record, name in itertools.product(judged.subsets, SUBSET_METHODS):
         estimate = estimate_under(
-            calibration,
-            verdicts,
+            judged.calibration,
+            judged.verdicts,
             subset=record.subset,
             method=method_named(name),
             level=level,
-            population=verdicts.trials > 0,
+            population=judged.verdicts.trials > 0,
         )
-        checks.append(
-            FullRunCheck(
-                run_id=run.run_id,
-                run_key=run.run_key,
-                started_at=run.started_at,
-                method=name,
-                k=record.subset.k,
-                subset_id=record.subset_id,
-                calibration_id=calibration.calibration_id,
-                estimate=estimate.pass_rate,
-                low=estimate.low,
-                high=estimate.high,
-                full_pass_rate=full,
-                error_pp=100.0 * (estimate.pass_rate - full),
-                covered=estimate.low <= full <= estimate.high,
-                checked_at=app.clock.now(),
-            )
+        row = check_row(
+            judged, estimate, k=record.subset.k, subset_id=record.subset_id, now=app.clock.now()
         )
+        # The estimate goes by the short name of `stratified+weighted`, checks by the full one.
+        checks.append(replace(row, method=name))
     return checks

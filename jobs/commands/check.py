@@ -39,10 +39,11 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare full runs with what the subsets would have said.
+    """Compare full runs with what fewer questions would have said.
 
     Each run is judged by the newest calibration and subsets that knew nothing
-    of it yet, from its own verdicts.
+    of it yet, from its own verdicts: on the subsets' questions, and on those that
+    `hspr` would have asked, which takes about a second per run.
     """
     from jobs.app import start_app
     from jobs.check_full_run import check_full_runs

@@ -1,4 +1,4 @@
-"""`recurring-eval check`: full runs against what every subset would have said of them."""
+"""`recurring-eval check`: full runs against what every method would have said of them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ from tests.jobs.histories import (
     verdict_table,
 )
 
-METHODS = ("stratified+gpirt", "stratified+weighted")
+METHODS = ("hspr", "stratified+gpirt", "stratified+weighted")
 
 
 def checked(folder, *arguments):
@@ -92,8 +92,10 @@ def test_no_run_is_judged_by_data_of_its_own_time_or_later(imported):
             assert row["run_id"] not in found.model.run_ids
             assert max(started[run] for run in found.model.run_ids) < started[row["run_id"]]
             ends[row["calibration_id"]] = found.data_end
-            chosen_by = find_subset(history, row["subset_id"]).calibration_id
-            assert calibration_by_id(history, chosen_by).data_end < started[row["run_id"]]
+            assert (row["subset_id"] is None) == (row["method"] == "hspr")
+            if row["subset_id"] is not None:
+                chosen_by = find_subset(history, row["subset_id"]).calibration_id
+                assert calibration_by_id(history, chosen_by).data_end < started[row["run_id"]]
     assert len(ends) == 3
     # And by the latest of those that remain.
     for row in rows:
@@ -126,7 +128,9 @@ def test_named_runs_and_dates_narrow_it(calibrated):
     }
     text = command(calibrated, "check", last).out.splitlines()
     assert len(text) == len(METHODS) * len(SIZES)
-    assert "bench k=20 stratified+gpirt: 1 full run, mean error" in text[0]
+    assert [line.partition(": 1 full run, mean error")[0] for line in text] == [
+        f"bench k={k} {method}" for k in SIZES for method in METHODS
+    ]
 
 
 def test_under_covered_and_uncalibrated_runs_are_skipped_with_the_reason(calibrated):
