@@ -138,7 +138,7 @@ def ask_session(app: App, reference: str, n: int = 1) -> SessionView:
         raise InputError(f"`n` is {n}; ask for at least one question")
     session = open_session(app, reference)
     return SessionView(
-        session=session, questions=session.next_questions(n), estimate=session.estimate()
+        session=session, questions=session.next_questions(n), estimate=session.estimate(app)
     )
 
 
@@ -175,7 +175,7 @@ def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> Sessio
     return SessionView(
         session=session,
         questions=session.next_questions(1),
-        estimate=session.estimate(),
+        estimate=session.estimate(app),
         new=tuple(new),
     )
 
@@ -196,7 +196,7 @@ def look_at_session(app: App, reference: str) -> SessionView:
     return SessionView(
         session=session,
         questions=() if finished else session.next_questions(1),
-        estimate=session.estimate(),
+        estimate=session.estimate(app),
         run_key=run_key,
     )
 

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from jobs.app import App
 from jobs.config import BenchmarkSettings
-from jobs.in_force import estimate_under
 from jobs.nightly_history import failing_reasons
 from jobs.randomness import generator
-from jobs.submit_results import RunEstimate
+from jobs.submit_results import RunEstimate, estimate_verdicts
 from jobs.verdict_counts import Verdicts
+from jobs.what_was_asked import StepByStep
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.hspr import HsprCalibration, HsprSession
-from recurring_eval.methods import method_named
 from storage.adaptive_sessions import SessionRecord, SessionStep
 from storage.calibration_records import CalibrationRecord
 from storage.calibrations import calibration_by_id
@@ -65,42 +64,28 @@ class AdaptiveSession:
         wanted = min(n, self.n_left)
         return self.asking.ask(wanted) if wanted else ()
 
-    def verdicts(self) -> tuple[Verdicts, NDArray[np.bool_]]:
-        """Count what was told, and mark which questions were, in the calibration's order."""
+    def verdicts(self) -> Verdicts:
+        """Count what was told, in the order of the calibration's questions."""
         ids = self.calibration.model.question_ids
         position = {question: j for j, question in enumerate(ids)}
         passes = np.zeros(len(ids), dtype=np.int16)
         trials = np.zeros_like(passes)
-        asked = np.zeros(len(ids), dtype=np.bool_)
         for question, counts in counted(self.record.steps, self.settings).items():
-            asked[position[question]] = True
             passes[position[question]], trials[position[question]] = counts
-        return Verdicts(passes=passes, trials=trials, started_at=self.record.opened_at), asked
+        return Verdicts(passes=passes, trials=trials, started_at=self.record.opened_at)
 
-    def estimate(self) -> RunEstimate | None:
-        """Estimate the full pass rate from what was told; None before any valid verdict."""
-        verdicts, asked = self.verdicts()
-        valid = verdicts.trials > 0
-        if not valid.any():
+    def estimate(self, app: App) -> RunEstimate | None:
+        """Estimate as the session's run will be; None before any valid verdict."""
+        if not self.n_valid:
             return None
-        estimate = estimate_under(
+        told = frozenset(step.question_id for step in self.record.steps)
+        return estimate_verdicts(
+            app,
             self.calibration,
-            verdicts,
-            subset=None,
-            asked=asked,
-            method=method_named(self.record.method),
-            level=self.settings.level,
-        )
-        return RunEstimate(
+            self.verdicts(),
             run_key=self.record.session_id,
-            benchmark=self.record.benchmark,
-            k=self.record.k,
-            subset_id=None,
-            calibration_id=self.calibration.calibration_id,
-            estimate=estimate,
-            n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),
-            n_questions=self.calibration.model.n_questions,
-            failing_reasons=tuple(failing_reasons(self.settings)),
+            asked=StepByStep(session=self.record, question_ids=told),
+            method=self.record.method,
         )
 
 

@@ -7,7 +7,6 @@ from jobs.adaptive_run import SessionView
 from jobs.adaptive_session import counted
 from jobs.config import Settings
 from jobs.describe_estimate import describe, document
-from recurring_eval.records import HsprDiagnostics
 from storage.adaptive_sessions import SessionRecord
 
 
@@ -84,7 +83,7 @@ def describe_next(view: SessionView) -> list[str]:
 
 
 def describe_whole(view: SessionView) -> list[str]:
-    """Say everything about a session: what it is, its steps, estimate and diagnostics."""
+    """Say everything about a session: what it is, its steps, and its estimate."""
     record = view.session.record
     head = [
         f"session {record.session_id}: {record.method} on {record.benchmark} "
@@ -97,21 +96,8 @@ def describe_whole(view: SessionView) -> list[str]:
         for number, step in enumerate(record.steps, start=1)
     ]
     _, *progress = describe_progress(view)
-    diagnostics = None if view.estimate is None else view.estimate.estimate.diagnostics
     told = f"{view.session.n_valid} of {record.k} valid verdicts; {view.session.n_left} left"
-    return [*head, told, *steps, *progress, *_describe_diagnostics(diagnostics)]
-
-
-def _describe_diagnostics(diagnostics: HsprDiagnostics | None) -> list[str]:
-    if diagnostics is None:
-        return []
-    return [
-        f"posterior: {diagnostics.configuration}, {diagnostics.n_groups} groups of questions, "
-        f"{diagnostics.n_sources} source runs; effective nodes "
-        f"{100 * diagnostics.effective_sample_size:.0f} % of {diagnostics.n_nodes}; no source "
-        f"passed {100 * diagnostics.source_zero_share:.0f} % of all questions and "
-        f"{100 * diagnostics.queried_source_zero_share:.0f} % of those answered."
-    ]
+    return [*head, told, *steps, *progress]
 
 
 def _facts(record: SessionRecord) -> dict[str, object]:

@@ -171,9 +171,7 @@ def show(
         return
     view = look_at_session(app, session)
     document: dict[str, Any] = session_document(view)
-    estimate = view.estimate
     document["steps"] = steps_document(view.session.record)
-    document["diagnostics"] = None if estimate is None else estimate.estimate.diagnostics
     app.console.result(document, describe_whole(view))
 
 

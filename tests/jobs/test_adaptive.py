@@ -99,7 +99,7 @@ def test_a_missing_verdict_is_replaced_and_does_not_count(calibrated):
         (0, 0, "timeout"),
         (2, 5, None),
     ]
-    assert shown["diagnostics"]["n_nodes"] > 0
+    assert shown["estimate"]["diagnostics"]["n_nodes"] > 0
 
 
 def test_a_reason_that_counts_as_a_fail_counts(calibrated):
@@ -152,6 +152,8 @@ def test_finish_stores_run_and_estimate_and_closes(calibrated):
     )
     assert (estimate.calibration_id, estimate.k) == (record.calibration_id, 10)
     assert stored.distribution is not None
+    # Estimated again as any stored run.
+    assert command(calibrated, "estimate", "last", "--json").document == done["estimate"]
     for arguments in (("tell", "last", "q=pass"), ("next", "last"), ("finish", "last")):
         assert "was finished on" in one_error_line(adaptive(*arguments, code=1))
     assert document("show")["sessions"] == []

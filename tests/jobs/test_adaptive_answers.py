@@ -199,7 +199,7 @@ def test_what_people_read(session):
     assert lines[-1].startswith("next: question-")
     shown = adaptive("show", "last").out
     assert f"   1. {session}: pass\n   2. {question}: fail\n" in shown
-    assert "posterior: " in shown
+    assert "effective sample size" in shown
     assert adaptive("finish", "last", "--early").out.splitlines()[-1].startswith("finished 20")
 
 
