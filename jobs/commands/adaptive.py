@@ -138,7 +138,8 @@ def tell(
     view = tell_session(app, record.session_id, answers)
     before = len({answer.question for answer in answers}) - len(view.new)
     again = f"; {before} were told before" if before else ""
-    app.console.progress(f"stored {len(view.new)} verdicts{again}")
+    stored = "1 verdict" if len(view.new) == 1 else f"{len(view.new)} verdicts"
+    app.console.progress(f"stored {stored}{again}")
     app.console.result(session_document(view), describe_progress(view))
 
 
