@@ -9,6 +9,7 @@ import numpy as np
 from jobs.app import App
 from jobs.calibration_window import end_of
 from jobs.nightly_model import SUBSET_METHODS
+from jobs.page_hspr import hspr_sources
 from jobs.page_questions import difficulty_points, question_flags
 from jobs.page_sections import (
     cache_window,
@@ -23,6 +24,7 @@ from jobs.page_sections import (
 )
 from jobs.targets import Target
 from recurring_eval.methods import method_named
+from recurring_eval.methods.hspr import HSPR
 from recurring_eval.records import Run, RunKind
 from recurring_eval.replay import conformal_scale
 from reports.context import (
@@ -40,6 +42,8 @@ from storage.checks import FullRunCheck, list_checks
 from storage.history import History
 from storage.runs import list_runs
 from storage.verdicts import load_matrix
+
+METHODS_SHOWN = (*SUBSET_METHODS, HSPR.name)
 
 HISTORY_DAYS = 90
 """Days of history drawn on a page."""
@@ -105,6 +109,7 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
         difficulty=difficulty,
         errors=(*_replayed(calibration), *check_points(checks)),
         cache=cache,
+        hspr=hspr_sources(history, target, calibration, runs),
         flags=flags,
         subsets=subsets,
         jobs=job_rows(history, target, before=app.clock.now()),
@@ -135,7 +140,7 @@ def _todays_errors(
     }
     found = []
     for k in sorted({residual.k for residual in calibration.residuals}):
-        for name in SUBSET_METHODS:
+        for name in METHODS_SHOWN:
             method = method_named(name).name
             mine = [r for r in calibration.residuals if (r.method, r.k) == (method, k)]
             if not mine:
@@ -166,7 +171,7 @@ def _replayed(calibration: CalibrationRecord | None) -> tuple[ErrorPoint, ...]:
         return ()
     points = []
     for k in sorted({residual.k for residual in calibration.residuals}):
-        for name in SUBSET_METHODS:
+        for name in METHODS_SHOWN:
             method = method_named(name).name
             errors = [r.error for r in calibration.residuals if (r.method, r.k) == (method, k)]
             if errors:

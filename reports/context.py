@@ -11,6 +11,7 @@ from datetime import date, datetime
 
 from reports.checks import check_fields
 from reports.headline import DataHealth, Headline, LastFullRun, MissingReason, TodaysError
+from reports.hspr_sources import HsprEstimate, HsprSources
 from reports.sections import (
     CacheDay,
     CacheWindow,
@@ -32,6 +33,8 @@ __all__ = [
     "FlagKind",
     "Headline",
     "HistoryPoint",
+    "HsprEstimate",
+    "HsprSources",
     "IndexEntry",
     "IndexPage",
     "JobRow",
@@ -62,6 +65,8 @@ class NightlyPage:
         Questions in the bank.
     interval_level : float
         Nominal coverage of the intervals, for example ``.9``.
+    hspr : HsprSources or None
+        None where the night has no sources for it.
     index_href : str or None
         Relative file name of the index page.
     """
@@ -79,6 +84,7 @@ class NightlyPage:
     difficulty: tuple[DifficultyPoint, ...] = ()
     errors: tuple[ErrorPoint, ...] = ()
     cache: CacheWindow | None = None
+    hspr: HsprSources | None = None
     flags: tuple[QuestionFlag, ...] = ()
     subsets: tuple[SubsetSummary, ...] = ()
     jobs: tuple[JobRow, ...] = ()

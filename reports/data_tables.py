@@ -112,12 +112,12 @@ def full_runs_table(page: NightlyPage) -> DataTable:
 
 
 def estimates_table(page: NightlyPage) -> DataTable:
-    """List estimates of partial runs, newest first."""
+    """List estimates of runs that were not asked all questions, newest first."""
     newest = sorted(
         page.partial_estimates, key=lambda e: (e.at, e.run_key, e.method, e.k), reverse=True
     )
     return make_table(
-        "Estimates of partial runs, newest first",
+        "Estimates of partial and adaptive runs, newest first",
         columns_of("~Run", "Started", "~Method", "#k", "#Estimate", "#Low", "#High", "#Level"),
         newest,
         lambda e: (

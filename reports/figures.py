@@ -59,9 +59,9 @@ def _history(page: NightlyPage) -> Figure:
         drawing=history_chart(page),
         reading=(
             "Each dot is one full run: the share of its valid questions that passed.",
-            "A diamond is what a partial run said the full pass rate would be, its line the "
-            f"{page.interval_level:.0%} interval. Compare it with the dots around it: most lines "
-            "should reach their height.",
+            "A diamond is what a partial or adaptive run said the full pass rate would be, its "
+            f"line the {page.interval_level:.0%} interval. Compare it with the dots around it: "
+            "most lines should reach their height.",
         ),
         empty="No full run yet: import one with “recurring-eval import”, and its pass rate "
         "appears here.",
@@ -80,8 +80,9 @@ def _error(page: NightlyPage) -> Figure:
             "Lower is better; read across to see what more questions buy.",
             "Right: how often the interval held the full pass rate. Marks well under the dashed "
             "line mean intervals are too narrow; few runs scatter widely.",
-            "Filled: later runs of the window replayed against earlier ones. Rings: real full "
-            "runs checked against the calibration in force before them.",
+            "Filled: later runs of the window replayed against earlier ones, for hspr each "
+            "source held out of the fit. Rings: real full runs checked against the calibration "
+            "in force before them.",
         ),
         empty="Nothing to compare yet: errors appear once the window holds enough full runs to "
         "replay, or a full run has been checked with “recurring-eval check”.",

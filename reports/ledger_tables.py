@@ -98,6 +98,31 @@ def jobs_table(page: NightlyPage) -> DataTable:
     )
 
 
+def hspr_estimates_table(page: NightlyPage) -> DataTable:
+    """List the latest estimates by HSPR, newest run first."""
+    found = () if page.hspr is None else page.hspr.estimates
+    return make_table(
+        "Latest estimates by hspr, newest run first",
+        columns_of(
+            *("~Run", "Started", "#k", "#Effective sample", "#Asked, passed by no source"),
+            *("#Calibration shift", "Remark"),
+        ),
+        sorted(found, key=lambda one: (one.at, one.run_key), reverse=True),
+        lambda one: (
+            one.run_key,
+            moment(one.at),
+            number(one.k),
+            percent(one.effective_sample_size),
+            percent(one.asked_source_zero_share),
+            signed_points(one.shift_pp),
+            "unlike every source" if one.extrapolating else "",
+        ),
+        cap=MAX_LEDGER_ROWS,
+        cut_words="further estimates",
+        mark=lambda one: one.extrapolating,
+    )
+
+
 def todays_errors_table(page: NightlyPage) -> DataTable:
     """List everything the headline knows about today's estimates."""
     covered = {True: "inside", False: "outside", None: UNKNOWN}

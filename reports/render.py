@@ -9,7 +9,13 @@ from reports import wording
 from reports.attention import attention_points
 from reports.context import IndexPage, NightlyPage
 from reports.figures import figures
-from reports.ledger_tables import flag_groups, jobs_table, subsets_table, todays_errors_table
+from reports.ledger_tables import (
+    flag_groups,
+    hspr_estimates_table,
+    jobs_table,
+    subsets_table,
+    todays_errors_table,
+)
 from reports.replay_context import ReplayPage
 from reports.replay_sections import replay_figures
 from reports.summary import change_pp, error_matrix, leading_error
@@ -45,6 +51,7 @@ def render_nightly(page: NightlyPage) -> str:
             leading=leading_error(page.headline),
             todays_errors=todays_errors_table(page),
             figures=figures(page),
+            hspr_estimates=hspr_estimates_table(page),
             flag_groups=flag_groups(page),
             subsets=subsets_table(page),
             jobs=jobs_table(page),

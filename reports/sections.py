@@ -39,12 +39,12 @@ class HistoryPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialEstimate:
-    """A partial run's estimate of its full pass rate.
+    """Estimate of the full pass rate of a run that was not asked all questions.
 
     Attributes
     ----------
     at : datetime
-        Start of the partial run.
+        Start of the run.
     estimate, low, high : float
         Fractions with ``low <= estimate <= high``.
     level : float
@@ -103,7 +103,8 @@ class ErrorPoint:
     ----------
     source : {"replay", "check"}
         Replay: later runs of the calibration window, estimated from the earlier
-        ones. Check: full runs against the calibration in force before them.
+        ones, or, for ``hspr``, sources held out of the fit. Check: full runs
+        against the calibration in force before them.
     mae_pp, bias_pp : float
         Mean absolute and mean signed error (estimate minus full pass rate).
     coverage : float or None

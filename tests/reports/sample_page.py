@@ -27,6 +27,7 @@ from reports.context import (
     SubsetSummary,
     TodaysError,
 )
+from tests.reports.sample_hspr import sample_hspr
 
 DAY = date(2026, 11, 28)
 MADE_AT = datetime(2026, 11, 28, 3, 12, tzinfo=UTC)
@@ -120,6 +121,7 @@ def sample_page(*, n_runs: int = 52, n_questions: int = 519, seed: int = 0) -> N
         difficulty=_difficulty(n_questions, rng),
         errors=_errors(),
         cache=CacheWindow(n_days=7, min_trials=5, epsilon=0.05, days=_cache_days(n_runs, rng)),
+        hspr=sample_hspr(MADE_AT),
         flags=_flags(),
         subsets=tuple(
             SubsetSummary(
@@ -297,6 +299,11 @@ def hostile_page(name: str) -> NightlyPage:
         ),
         difficulty=tuple(replace(point, question_id=name) for point in page.difficulty),
         errors=tuple(replace(error, method=name) for error in page.errors[:8]),
+        hspr=replace(
+            page.hspr,
+            configuration=name,
+            estimates=tuple(replace(e, run_key=name) for e in page.hspr.estimates),
+        ),
         flags=tuple(replace(f, question_id=name, reason=name) for f in page.flags[:5]),
         subsets=tuple(replace(s, subset_id=name, design=name, sha256=name) for s in page.subsets),
         jobs=tuple(replace(j, job=name, status=name, message=name) for j in page.jobs[:4]),

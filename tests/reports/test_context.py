@@ -24,6 +24,18 @@ def test_shares_are_fractions(value):
         replace(sample_page().history[0], pass_rate=value)
 
 
+def test_what_is_said_of_hspr_is_checked_too():
+    sources = sample_page().hspr
+    with pytest.raises(InputError, match=r"`source_zero_share` of HsprSources.*fraction"):
+        replace(sources, source_zero_share=13.7)
+    with pytest.raises(InputError, match=r"`effective_sample_size` of HsprEstimate.*fraction"):
+        replace(sources.estimates[0], effective_sample_size=1.2)
+    with pytest.raises(InputError, match=r"`shift_pp` of HsprEstimate.*use None"):
+        replace(sources.estimates[0], shift_pp=math.nan)
+    with pytest.raises(InputError, match="not negative"):
+        replace(sources, n_held_out=-1)
+
+
 def test_naive_times_and_negative_counts_are_refused():
     point = sample_page().history[0]
     with pytest.raises(InputError, match="time zone"):

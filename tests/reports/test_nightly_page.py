@@ -16,7 +16,17 @@ from reports.render import render_nightly
 from tests.reports.html_text import parse
 from tests.reports.sample_page import HOSTILE, empty_page, hostile_page, sample_page
 
-SECTIONS = ("history", "error", "difficulty", "cache", "questions", "subsets", "jobs", "health")
+SECTIONS = (
+    "history",
+    "error",
+    "difficulty",
+    "cache",
+    "hspr",
+    "questions",
+    "subsets",
+    "jobs",
+    "health",
+)
 
 rendering = functools.cache(render_nightly)
 
@@ -153,7 +163,7 @@ def test_one_full_run_and_one_question_draw_without_a_fault():
 def test_an_empty_history_says_what_to_do_in_every_section():
     document = parse(rendering(empty_page()))
     empties = [1 for _, key, value in document.attributes if (key, value) == ("class", "empty")]
-    assert len(empties) == 7
+    assert len(empties) == 8
     assert "No full run yet" in document.text
     assert "svg" not in document.tags
 
@@ -192,6 +202,27 @@ def test_headline_says_the_figures_in_words():
     assert "41.8% of the questions are settled" in text
     assert "97.1% of the expected verdicts are valid" in text
     assert "converged in 7 steps" in text
+
+
+def test_the_sources_of_hspr_are_told_with_how_they_were_chosen():
+    page = sample_page()
+    text = re.sub(r"\s+", " ", parse(rendering(page)).text)
+    assert "Sources 27 full runs" in text
+    assert "Groups 431 of questions that all sources answered alike, out of 519 questions" in text
+    assert "Passed by no source 13.7% of the questions" in text
+    assert "Several settings averaged" in text
+    assert page.hspr.configuration in text
+    rows = re.findall(r"(release-\d+) \S+ \S+ UTC 100 (\S+%) (\S+%) (\S+) pp( unlike)?", text)
+    assert rows[:2] == [
+        ("release-4000", "81.0%", "0.0%", "+0.4", ""),
+        ("release-4001", "74.0%", "2.0%", "+0.1", ""),
+    ]
+    assert [row[0] for row in rows if row[4]] == ["release-4003"]
+    staged = replace(page.hspr, n_held_out=27, selection_mae_pp=2.13, estimates=())
+    text = re.sub(r"\s+", " ", parse(rendering(replace(page, hspr=staged))).text)
+    assert "Chosen on 27 held-out sources, mean error there 2.1 pp." in text
+    assert "Several settings averaged" not in text
+    assert "No run has been estimated by hspr yet" in text
 
 
 def test_every_figure_says_how_to_read_it_and_has_its_numbers_in_a_table():
