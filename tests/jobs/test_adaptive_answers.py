@@ -234,3 +234,7 @@ def test_a_rule_of_the_settings_gives_family_and_purpose(calibrated):
     document("finish", "last")
     (run,) = [row for row in tables(calibrated)["run"] if "adaptive" in row]
     assert {"candidate", "rc-7", "main"} <= {value for value in run if isinstance(value, str)}
+
+
+def test_shared_options_may_stand_before_the_group(session):
+    assert invoke("--json", "adaptive", "show").document["sessions"]
