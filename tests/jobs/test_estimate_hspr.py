@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from jobs.nightly_page import nightly_page
+from jobs.targets import Target
 from jobs.write_long_table import write_long_table
 from recurring_eval.records import FAIL, MISSING
 from storage.adaptive_sessions import SessionStep, add_steps, save_session
@@ -16,6 +18,7 @@ from storage.runs import find_run
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     BENCHMARK,
+    app_on,
     command,
     logs,
     night_of,
@@ -222,6 +225,29 @@ def test_a_night_estimates_runs_that_were_asked_step_by_step(adaptive):
     assert kept.estimate.method == "hspr"
     given = estimated(adaptive, "adaptive")
     assert (kept.estimate.pass_rate, kept.estimate.low) == (given["pass_rate"], given["low"])
+
+
+def test_the_nightly_page_shows_it_beside_full_runs_and_tells_of_its_sources(adaptive):
+    given = estimated(adaptive, "adaptive")
+    day = night_of(11)
+    with reading(adaptive) as history:
+        page = nightly_page(
+            app_on(adaptive, day), history, Target(benchmark=BENCHMARK, family="main"), day
+        )
+        model = latest_calibration(history, BENCHMARK, "main").hspr.model
+    (shown,) = page.partial_estimates
+    assert (shown.run_key, shown.method, shown.k) == ("adaptive", "hspr", K)
+    assert (shown.low, shown.estimate, shown.high) == (
+        *(given["low"], given["pass_rate"], given["high"]),
+    )
+    sources = page.hspr
+    assert sources.configuration == given["diagnostics"]["configuration"]
+    assert (sources.n_sources, sources.n_groups) == (len(model.source_ids), model.n_groups)
+    assert (sources.n_held_out, sources.selection_mae_pp) == (0, None)
+    (one,) = sources.estimates
+    assert (one.run_key, one.k) == ("adaptive", K)
+    assert one.effective_sample_size == given["diagnostics"]["effective_sample_size"]
+    assert one.shift_pp == pytest.approx(100 * given["diagnostics"]["calibration"])
 
 
 def test_what_cannot_be_had_is_said_with_what_can(adaptive):

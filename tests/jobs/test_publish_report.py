@@ -108,7 +108,11 @@ def test_errors_come_from_replay_and_from_checks(calibrated):
     page = page_of(calibrated)
     with reading(calibrated) as history:
         residuals = latest_calibration(history, BENCHMARK, "main").residuals
-    names = {"stratified+gpirt": "stratified+gpirt", "stratified+weighted": "stratified"}
+    names = {
+        "stratified+gpirt": "stratified+gpirt",
+        "stratified+weighted": "stratified",
+        "hspr": "hspr",
+    }
     assert {(p.source, p.method, p.k) for p in page.errors} == {
         ("replay", name, k) for name in names for k in (20, 40)
     }
