@@ -17,7 +17,7 @@ from recurring_eval.hspr import (
     signature_rows,
 )
 from recurring_eval.hspr.selection import best_candidate
-from recurring_eval.replay import ReplayResidual, hspr_residuals
+from recurring_eval.replay import ReplayResidual, hspr_split_residuals
 from recurring_eval.response_matrix import ResponseMatrix
 
 HsprMode = Literal["average", "staged", "off"]
@@ -35,7 +35,7 @@ class NightlyHspr:
     without : str
         Why there is none; empty when there is.
     residuals : tuple of ReplayResidual
-        Of held-out sources, at every size.
+        Of later runs under the earlier half of the runs, at every size.
     facts : dict of str to object or None
         Configuration, sources, groups, and the evidence for the choice, if there was one.
     seconds : dict of str to float
@@ -57,7 +57,7 @@ def fit_nightly_hspr(
     sizes: Sequence[int],
     seed: int,
 ) -> NightlyHspr:
-    """Fit the sources, select a configuration if asked to, and hold sources out.
+    """Fit the sources, select a configuration if asked to, and replay it.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def fit_nightly_hspr(
     configurations : sequence of str
         Agent configuration of each run; empty where unknown.
     sizes : sequence of int
-        Numbers of questions at which held-out sources are evaluated.
+        Numbers of questions at which it is replayed.
     seed : int
         Root of the random streams.
 
@@ -86,14 +86,14 @@ def fit_nightly_hspr(
         calibration = _calibrate(matrix, mode, rows, seed)
         seconds["fit of sources"] = perf_counter() - start
         start = perf_counter()
-        residuals = hspr_residuals(
+        residuals = hspr_split_residuals(
             matrix,
             sizes,
             calibration.config,
-            sources=rows,
-            rng=generator(seed, "hspr", "held-out sources"),
+            config_keys=configurations,
+            rng=generator(seed, "hspr", "replay"),
         )
-        seconds["held-out sources"] = perf_counter() - start
+        seconds["replay of hspr"] = perf_counter() - start
     except (FitError, NotEnoughDataError) as error:
         return _nothing(str(error))
     return NightlyHspr(

@@ -80,9 +80,8 @@ def _error(page: NightlyPage) -> Figure:
             "Lower is better; read across to see what more questions buy.",
             "Right: how often the interval held the full pass rate. Marks well under the dashed "
             "line mean intervals are too narrow; few runs scatter widely.",
-            "Filled: later runs of the window replayed against earlier ones, for hspr each "
-            "source held out of the fit. Rings: real full runs checked against the calibration "
-            "in force before them.",
+            "Filled: later runs of the window replayed against earlier ones. Rings: real full "
+            "runs checked against the calibration in force before them.",
         ),
         empty="Nothing to compare yet: errors appear once the window holds enough full runs to "
         "replay, or a full run has been checked with “recurring-eval check”.",

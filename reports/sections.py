@@ -103,8 +103,7 @@ class ErrorPoint:
     ----------
     source : {"replay", "check"}
         Replay: later runs of the calibration window, estimated from the earlier
-        ones, or, for ``hspr``, sources held out of the fit. Check: full runs
-        against the calibration in force before them.
+        ones. Check: full runs against the calibration in force before them.
     mae_pp, bias_pp : float
         Mean absolute and mean signed error (estimate minus full pass rate).
     coverage : float or None

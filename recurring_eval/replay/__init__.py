@@ -3,6 +3,7 @@
 from recurring_eval.replay.cache_residuals import cache_residuals
 from recurring_eval.replay.gain import ReplayGain, replay_gain_pp, replayed_gain
 from recurring_eval.replay.hspr_residuals import hspr_residuals
+from recurring_eval.replay.hspr_split import hspr_split_residuals
 from recurring_eval.replay.residuals import (
     ReplayResidual,
     conformal_scale,
@@ -16,6 +17,7 @@ __all__ = [
     "cache_residuals",
     "conformal_scale",
     "hspr_residuals",
+    "hspr_split_residuals",
     "replay_gain_pp",
     "replay_runs",
     "replayed_gain",

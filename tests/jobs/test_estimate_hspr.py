@@ -193,7 +193,7 @@ def test_a_run_asked_step_by_step_is_estimated_by_hspr_under_its_session(adaptiv
     assert document["calibration_id"] == newest.calibration_id - 1
     assert kept.estimate.distribution.pmf.tolist() == document["distribution"]["pmf"]
     assert kept.estimate.diagnostics.configuration == document["diagnostics"]["configuration"]
-    # Twenty held-out sources that were asked twenty questions stand behind the interval.
+    # Later runs that were asked twenty questions stand behind the interval.
     assert "provisional-interval" not in document["flags"]
     assert 0.01 < document["high"] - document["low"] < 0.4
     full = verdict_table(adaptive)
