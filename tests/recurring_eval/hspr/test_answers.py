@@ -1,0 +1,115 @@
+"""Scores of answers in no order, against sessions and against the definitions."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+from recurring_eval.errors import InputError
+from recurring_eval.hspr import AVERAGE, HsprSession, score_answers
+from recurring_eval.hspr.expected_score import expected_score
+from recurring_eval.hspr.group_rates import Outcome
+from recurring_eval.hspr.history_likelihood import log_likelihood
+from recurring_eval.hspr.posterior import NodePosterior
+from tests.recurring_eval.hspr.builders import config_of, model_of_groups
+
+N = 40
+CONFIG = dataclasses.replace(AVERAGE, path_nodes=256, n_nodes=512)
+
+
+def small_model(seed=0):
+    rng = np.random.default_rng(seed)
+    groups = np.concatenate([np.arange(15), rng.integers(0, 15, N - 15)])
+    return model_of_groups(
+        groups, rng.normal(-0.3, 1.5, 15), rng.uniform(0.5, 1.5, 15), rng.normal(0, 0.7, (15, 2))
+    )
+
+
+def answers(seed, count, trials=1):
+    rng = np.random.default_rng(seed)
+    asked = np.zeros(N, dtype=int)
+    asked[rng.permutation(N)[:count]] = trials
+    return rng.binomial(asked, 0.6), asked
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_session_says_the_same_in_whatever_order_it_was_told(trials):
+    model = small_model()
+    passes, asked = answers(1, 18, trials)
+    scored = score_answers(model, CONFIG, passes, asked)
+    told = np.flatnonzero(asked)
+    for order in (told, told[::-1], np.random.default_rng(2).permutation(told)):
+        session = HsprSession.start(model, CONFIG, rng=np.random.default_rng(3))
+        for j in order:
+            session = session.tell({model.question_ids[j]: (int(passes[j]), int(asked[j]))})
+        result = session.estimate()
+        assert result.pass_rate == pytest.approx(scored.result.pass_rate, abs=1e-12)
+        assert result.mean == pytest.approx(scored.result.mean, abs=1e-12)
+        assert result.distribution.pmf == pytest.approx(scored.result.distribution.pmf, abs=1e-12)
+
+
+@pytest.mark.parametrize("kappa", [0.5, 4.0])
+def test_expected_score_has_the_moments_of_drawn_group_rates(kappa):
+    model = small_model(4)
+    posterior = NodePosterior(model, config_of(2, 1.0, kappa=kappa), n_nodes=256)
+    for group, passed in ((0, 1), (0, 0), (3, 1), (7, 1), (9, 0)):
+        posterior.count(Outcome(group, float(passed), float(not passed)))
+    posterior.refresh()
+    population = np.arange(N) % 5 > 0
+    mean, variance = expected_score(posterior, population)
+
+    rng = np.random.default_rng(5)
+    node = rng.choice(posterior.n_nodes, size=100_000, p=posterior.weights)
+    logits = np.array([posterior.logits(g) for g in range(model.n_groups)])[:, node]
+    p = special.expit(logits)
+    concentration = kappa / (p * (1 - p))
+    passes, fails = posterior.passes[:, np.newaxis], posterior.fails[:, np.newaxis]
+    rates = rng.beta(concentration * p + passes, concentration * (1 - p) + fails)
+    drawn = rates[model.group_of_question[population]].mean(axis=0)
+    assert mean == pytest.approx(drawn.mean(), abs=5 * drawn.std() / math.sqrt(100_000))
+    assert variance == pytest.approx(drawn.var(), rel=0.03)
+
+
+def test_nothing_is_left_of_a_run_but_its_agents_rates_when_all_was_asked():
+    model = small_model()
+    passes, asked = answers(1, N)
+    scored = score_answers(model, CONFIG, passes, asked)
+    assert scored.result.pass_rate == pytest.approx(passes.mean(), abs=1e-12)
+    assert scored.result.sd == pytest.approx(0.0, abs=1e-12)
+    assert scored.rerun_variance > 0
+
+
+def test_ability_grows_with_the_passes():
+    model = small_model()
+    _, asked = answers(1, 20)
+    theta = [
+        float(score_answers(model, CONFIG, asked * outcome, asked).ability.theta[0])
+        for outcome in (0, 1)
+    ]
+    assert theta[0] < 0 < theta[1]
+
+
+@pytest.mark.parametrize("kappa", [0.25, 4.0, math.inf])
+def test_likelihood_is_the_ratio_of_beta_functions(kappa):
+    p = np.linspace(0.05, 0.9, 7)
+    odds = np.stack([p / (1 - p), p[::-1] / (1 - p[::-1]), np.ones(7)])
+    passes, fails = np.array([3.0, 0.0, 1.5]), np.array([2.0, 0.0, 0.75])
+    found = log_likelihood(lambda groups: odds[groups], passes, fails, kappa)
+    rate = odds / (1 + odds)
+    if math.isinf(kappa):
+        expected = passes @ np.log(rate) + fails @ np.log(1 - rate)
+    else:
+        c = kappa / (rate * (1 - rate))
+        a, f = c * rate, c * (1 - rate)
+        s, t = passes[:, np.newaxis], fails[:, np.newaxis]
+        expected = (special.betaln(a + s, f + t) - special.betaln(a, f)).sum(axis=0)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_counts_that_do_not_fit_the_bank_are_refused():
+    with pytest.raises(InputError, match="one entry for each of the model's 40 questions"):
+        score_answers(small_model(), CONFIG, [1], [1])
+    with pytest.raises(InputError, match="between 0 and `trials`"):
+        score_answers(small_model(), CONFIG, np.full(N, 2), np.ones(N))
