@@ -71,12 +71,13 @@ def test_all_pass_and_all_fail_targets_stay_finite(model, config, outcome):
 
 def test_posterior_describes_the_estimate(model, target):
     result = run_hspr(model, target, ONES, budget=15, config=SMALL, rng=None)
-    assert result.distribution.values.shape == result.distribution.pmf.shape == (N + 1,)
-    assert result.distribution.pmf @ result.distribution.values == pytest.approx(result.mean, abs=1e-4)
-    variance = result.distribution.pmf @ (result.distribution.values - result.mean) ** 2
+    values, pmf = result.distribution.values, result.distribution.pmf
+    assert values.shape == pmf.shape == (N + 1,)
+    assert pmf @ values == pytest.approx(result.mean, abs=1e-4)
+    variance = pmf @ (values - result.mean) ** 2
     assert variance**0.5 == pytest.approx(result.sd, rel=0.01)
-    cumulative = np.cumsum(result.distribution.pmf)
-    assert result.distribution.values[np.searchsorted(cumulative, 0.5)] == pytest.approx(result.median)
+    assert result.distribution.quantile(0.5) == pytest.approx(result.median)
+    assert values[np.searchsorted(np.cumsum(pmf), 0.5)] == pytest.approx(result.median)
     shift = result.pass_rate - result.median
     assert result.diagnostics.calibration == pytest.approx(shift, abs=1e-12)
     assert 0.1 < result.diagnostics.effective_sample_size <= 1.0
