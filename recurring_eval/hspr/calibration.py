@@ -14,7 +14,7 @@ from recurring_eval.hspr.sources import thin_sources
 from recurring_eval.response_matrix import ResponseMatrix
 
 PATH_NODES: Final = 2048
-"""Nodes while questions are chosen: as accurate as 8,192, and 512 are too few for four priors."""
+"""Nodes while questions are chosen: as accurate as 8,192."""
 
 SELECTION_BUDGET: Final = 0.1
 """Share of the bank asked while a configuration is selected, as published for all budgets."""
@@ -41,7 +41,7 @@ class HsprCalibration:
 def calibrate_average(
     matrix: ResponseMatrix, *, sources: NDArray[np.intp] | None = None
 ) -> HsprCalibration:
-    """Fit the sources; the average of four ranks needs no selection.
+    """Fit the sources; the average needs no selection.
 
     Parameters
     ----------

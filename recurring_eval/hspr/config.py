@@ -142,9 +142,9 @@ class HsprConfig:
 
 
 AVERAGE: Final = HsprConfig(
-    latent=tuple(LatentPrior(rank=rank, precision=4.0) for rank in (1, 2, 4, 8)),
-    kappa=2.0,
+    latent=tuple(LatentPrior(rank=MAX_RANK, precision=precision) for precision in (4.0, 8.0)),
+    kappa=4.0,
     lambda_=0.25,
 )
-"""``hspr-average``: no selection. Four ranks weighted by evidence, and the means of
-published settings of the concentration (1 and 4, geometric) and of calibration (0 and .5)."""
+"""``hspr-average``: no selection. Every residual direction under the two stronger published
+precisions, weighted by evidence, and the mean of the published strengths of calibration."""

@@ -106,7 +106,7 @@ def fit_staged(source: ResponseMatrix, rng: np.random.Generator) -> HsprScorer:
 
 HSPR_AVERAGE: Final = ReplayMethod(
     name="hspr-average",
-    description="One question at a time, for the score's posterior averaged over four ranks.",
+    description="One question at a time, for the score's posterior averaged over two precisions.",
     prepare=PrepareInOrder(fit=fit_average),
     product=False,
     source=_PAPER,

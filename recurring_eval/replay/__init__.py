@@ -2,7 +2,6 @@
 
 from recurring_eval.replay.cache_residuals import cache_residuals
 from recurring_eval.replay.gain import ReplayGain, replay_gain_pp, replayed_gain
-from recurring_eval.replay.hspr_residuals import hspr_residuals
 from recurring_eval.replay.hspr_split import hspr_split_residuals
 from recurring_eval.replay.residuals import (
     ReplayResidual,
@@ -16,7 +15,6 @@ __all__ = [
     "ReplayResidual",
     "cache_residuals",
     "conformal_scale",
-    "hspr_residuals",
     "hspr_split_residuals",
     "replay_gain_pp",
     "replay_runs",

@@ -7,7 +7,7 @@ from reports.context import HsprEstimate, HsprSources
 
 def sample_hspr(made_at: datetime) -> HsprSources:
     return HsprSources(
-        configuration="r1g4+r2g4+r4g4+r8g4-kappa1-score-lambda0.25",
+        configuration="r8g4+r8g8-kappa4-score-lambda0.25",
         n_sources=27,
         n_groups=431,
         source_zero_share=0.137,

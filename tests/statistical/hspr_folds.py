@@ -17,7 +17,7 @@ from recurring_eval.hspr.selection import select_configuration
 
 N_FOLDS = 4
 FAST_PATH = 2048
-"""Nodes while questions are chosen: as accurate as 8,192. 512 are too few for a union of four."""
+"""Nodes while questions are chosen: as accurate as 8,192."""
 
 Choose = Callable[[object, int], HsprConfig]
 
