@@ -1,6 +1,7 @@
 """Everything one night computes from a response matrix, before any of it is stored."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Final
@@ -21,6 +22,7 @@ from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
 from recurring_eval.intervals import run_to_run_variance
 from recurring_eval.irt import pass_probability
 from recurring_eval.methods import method_named
+from recurring_eval.one_thread import one_thread
 from recurring_eval.replay import ReplayResidual, split_residuals
 from recurring_eval.response_matrix import ResponseMatrix
 
@@ -51,7 +53,7 @@ class NightlyModel:
     run_to_run_variance : float
         Between full scores of same-configuration pairs, beyond verdict noise.
     seconds : dict of str to float
-        Wall time of each phase.
+        Wall time of each phase; the fit of several abilities runs beside the others.
     """
 
     model: RaschModel
@@ -100,25 +102,27 @@ def fit_nightly_model(
             "import more full runs"
         )
     seconds: dict[str, float] = {}
-    start = perf_counter()
-    model = fit_rasch(matrix)
-    held_out = held_out_log_likelihood(matrix, rng=generator(seed, "held-out"))
-    model = replace(model, held_out_log_likelihood=held_out)
-    seconds["fit"] = perf_counter() - start
-    start = perf_counter()
-    mirt, without_mirt = _several_abilities(matrix, seed=seed)
-    seconds["fit of several abilities"] = perf_counter() - start
-    start = perf_counter()
-    gpirt = fit_gpirt_constants(matrix, rng=generator(seed, "gp-irt"))
-    residuals = replay_residuals(matrix, sizes, seed=seed)
-    seconds["replay"] = perf_counter() - start
-    sources = fit_nightly_hspr(
-        matrix, mode=hspr, configurations=configurations, sizes=sizes, seed=seed
-    )
+    # The limit is the process's: kept around both threads, neither can lift it for the other.
+    with one_thread(), ThreadPoolExecutor(max_workers=1) as beside:
+        several = beside.submit(_several_abilities, matrix, seed=seed)
+        start = perf_counter()
+        model = fit_rasch(matrix)
+        held_out = held_out_log_likelihood(matrix, rng=generator(seed, "held-out"))
+        model = replace(model, held_out_log_likelihood=held_out)
+        seconds["fit"] = perf_counter() - start
+        start = perf_counter()
+        gpirt = fit_gpirt_constants(matrix, rng=generator(seed, "gp-irt"))
+        residuals = replay_residuals(matrix, sizes, seed=seed)
+        seconds["replay"] = perf_counter() - start
+        sources = fit_nightly_hspr(
+            matrix, mode=hspr, configurations=configurations, sizes=sizes, seed=seed
+        )
+        mirt = several.result()
+    seconds["fit of several abilities"] = mirt.seconds
     return NightlyModel(
         model=model,
-        mirt=mirt,
-        without_mirt=without_mirt,
+        mirt=mirt.model,
+        without_mirt=mirt.without,
         hspr=sources,
         gpirt=gpirt,
         residuals=(*residuals, *sources.residuals),
@@ -127,14 +131,23 @@ def fit_nightly_model(
     )
 
 
-def _several_abilities(matrix: ResponseMatrix, *, seed: int) -> tuple[MirtModel | None, str]:
+@dataclass(frozen=True, slots=True)
+class _SeveralAbilities:
+    model: MirtModel | None
+    without: str
+    seconds: float
+
+
+def _several_abilities(matrix: ResponseMatrix, *, seed: int) -> _SeveralAbilities:
     """Fit the multidimensional model, or tell why not: the night goes on without it."""
     if matrix.n_runs < MIRT_MIN_RUNS:
-        return None, f"{matrix.n_runs} runs, it needs {MIRT_MIN_RUNS}"
+        return _SeveralAbilities(None, f"{matrix.n_runs} runs, it needs {MIRT_MIN_RUNS}", 0.0)
+    start = perf_counter()
     try:
-        return select_mirt(matrix, rng=generator(seed, "several abilities")), ""
+        model = select_mirt(matrix, rng=generator(seed, "several abilities"))
     except (FitError, NotEnoughDataError) as error:
-        return None, str(error)
+        return _SeveralAbilities(None, str(error), perf_counter() - start)
+    return _SeveralAbilities(model, "", perf_counter() - start)
 
 
 def replay_residuals(
