@@ -1,7 +1,7 @@
 """Methods that work with a fixed subset, and why the others do not."""
 
 from recurring_eval.errors import InputError
-from recurring_eval.methods import METHODS, REPLAY_METHODS, Method, method_named
+from recurring_eval.methods import METHODS, Method, method_named
 
 
 def estimating_method(name: str) -> Method:
@@ -35,14 +35,23 @@ def choosing_method(name: str) -> Method:
 
 def _offered(name: str, usable: list[Method]) -> Method:
     names = ", ".join(method.name for method in usable)
-    compared = {method.name for method in REPLAY_METHODS} - {method.name for method in METHODS}
-    if name in compared:
-        raise InputError(
-            f"method {name!r} is offered by `recurring-eval replay` alone; choose one of {names}"
-        )
-    method = method_named(name)
+    try:
+        method = method_named(name)
+    except InputError:
+        if _is_compared(name):
+            raise InputError(
+                f"method {name!r} is offered by `recurring-eval replay` alone; "
+                f"choose one of {names}"
+            ) from None
+        raise
     if method not in usable:
         raise InputError(
             f"method {name!r} does not estimate from a subset; choose auto or one of {names}"
         )
     return method
+
+
+def _is_compared(name: str) -> bool:
+    from recurring_eval.methods.replay_methods import REPLAY_METHODS
+
+    return any(method.name == name for method in REPLAY_METHODS)

@@ -14,7 +14,7 @@ from jobs.replay_options import ReplayOptions, ReplaySetup, set_up
 from jobs.replay_progress import Progress
 from jobs.replay_tasks import Task, run_tasks
 from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.methods import replay_method_named
+from recurring_eval.methods.replay_methods import replay_method_named
 from recurring_eval.replay import protocols
 from recurring_eval.replay.advise import Advice, advise
 from recurring_eval.replay.compare import PairedComparison, compare_methods

@@ -7,7 +7,7 @@ from typing import Final
 from jobs.randomness import generator
 from jobs.replay_data import ReplayData
 from recurring_eval.errors import InputError
-from recurring_eval.methods import REPLAY_METHODS, replay_method_named
+from recurring_eval.methods.replay_methods import REPLAY_METHODS, replay_method_named
 from recurring_eval.replay import protocols
 from recurring_eval.replay.budgets import Budget, parse_budgets
 from recurring_eval.replay.splits import Plan

@@ -13,7 +13,7 @@ from jobs.randomness import generator
 from jobs.replay_data import ReplayData
 from jobs.replay_journal import Done
 from jobs.replay_options import ReplaySetup
-from recurring_eval.methods import replay_method_named
+from recurring_eval.methods.replay_methods import replay_method_named
 from recurring_eval.one_thread import one_thread
 from recurring_eval.replay.budgets import distinct_sizes
 from recurring_eval.replay.engine import FoldEstimates, run_fold

@@ -1,4 +1,8 @@
-"""Named methods: a way of choosing questions paired with an estimator."""
+"""Named methods: a way of choosing questions paired with an estimator.
+
+Those that replays compare are in `replay_methods`, not imported here: their learners take
+half a second to load, which every command would pay.
+"""
 
 from recurring_eval.methods.estimate import LEVEL, estimate_score
 from recurring_eval.methods.evidence import Evidence, aligned_weights, gather_evidence
@@ -10,12 +14,10 @@ from recurring_eval.methods.prepared import (
     ReplayMethod,
 )
 from recurring_eval.methods.registry import METHODS, method_named
-from recurring_eval.methods.replay_methods import REPLAY_METHODS, replay_method_named
 
 __all__ = [
     "LEVEL",
     "METHODS",
-    "REPLAY_METHODS",
     "Evidence",
     "Method",
     "MethodEstimates",
@@ -26,5 +28,4 @@ __all__ = [
     "estimate_score",
     "gather_evidence",
     "method_named",
-    "replay_method_named",
 ]

@@ -10,12 +10,11 @@ import pytest
 from recurring_eval.errors import InputError
 from recurring_eval.methods import (
     METHODS,
-    REPLAY_METHODS,
     MethodEstimates,
     PreparedMethod,
     ReplayMethod,
-    replay_method_named,
 )
+from recurring_eval.methods.replay_methods import REPLAY_METHODS, replay_method_named
 from recurring_eval.response_matrix import ResponseMatrix
 from tests.response_matrices import permuted, simulate_rasch
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from recurring_eval.errors import NotEnoughDataError
-from recurring_eval.methods import MethodEstimates, ReplayMethod, replay_method_named
+from recurring_eval.methods import MethodEstimates, ReplayMethod
+from recurring_eval.methods.replay_methods import replay_method_named
 from recurring_eval.replay import protocols
 from recurring_eval.replay.budgets import parse_budgets
 from recurring_eval.replay.engine import run_fold
