@@ -27,7 +27,8 @@ class AnsweredScore:
         Posterior mean and variance of the scalar ability, in standardised logits of the
         sources' scores.
     rerun_variance : float
-        Added to ``result.sd ** 2`` it gives the variance about the agent's expected score.
+        Added to ``result.sd ** 2`` it gives the second moment of ``result.mean`` about the
+        agent's expected score.
     """
 
     result: HsprResult

@@ -82,12 +82,13 @@ def draw_resolution(
 ) -> ResolutionCheck:
     """Compare the medians of two numbers of draws; they may differ by one question."""
     evaluation = _evaluation(session)
+    posterior = evaluation.final_posterior()
     bank = _bank(session.model)
     medians = [
         float(
             np.median(
                 draw_scores(
-                    evaluation.posterior(),
+                    posterior,
                     evaluation.unasked_counts(bank),
                     observed_passes=float(np.nansum(evaluation.rates)),
                     n_questions=session.model.n_questions,

@@ -91,7 +91,8 @@ class Evaluation:
         if self.config.path_nodes is None:
             return self.posterior()
         final = NodePosterior(self.model, self.config, n_nodes=self.config.n_nodes)
-        for outcome in self._nodes.history:
+        # Sorted, because sums of fractional evidence depend on their order in the last bit.
+        for outcome in sorted(self._nodes.history, key=lambda o: (o.group, o.passes, o.fails)):
             final.count(outcome)
         final.refresh()
         return final

@@ -125,7 +125,8 @@ def residual_directions(cells: Floats, valid: Bools, fitted: Floats) -> Floats:
     """Scaled right singular vectors of the centred residuals, shape (N, MAX_RANK).
 
     A missing cell has residual zero after centring over the sources that answered.
-    The sign of a direction, which no result depends on, makes its largest entry positive.
+    The sign of a direction is arbitrary, but decides at which latent states the finite nodes
+    lie: its largest entry is made positive.
     """
     n_sources, n_questions = cells.shape
     answered = np.maximum(valid.sum(axis=0), 1)

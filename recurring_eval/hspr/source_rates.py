@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 RATE_FLOOR: Final = 1e-4
 LOG_BOUND: Final = 5.0
-"""Bound of the logs of alpha and beta, and of the logit of pi's start region."""
+"""Bound of the logs of alpha and beta, and of the logit of pi: pi lies in [.0067, .9933]."""
 
 STARTS: Final = ((-1.0, 0.0, 0.0), (0.0, 0.5, 0.5), (-3.0, -1.0, 1.0))
 """(logit pi, log alpha, log beta) from where the likelihood is climbed."""

@@ -247,6 +247,17 @@ def test_draws_agree_with_the_lattice_and_state_their_precision(model, target):
     assert not integration_resolution(session, n_nodes=2, reference_nodes=8192).passed
 
 
+def test_resolution_of_draws_is_that_of_the_nodes_the_decision_is_taken_on(model, target):
+    session = HsprSession.start(model, replace(SMALL, path_nodes=1), rng=None)
+    session = session.tell({model.question_ids[j]: (int(target[j]), 1) for j in range(12)})
+    rng = np.random.default_rng(1)
+    few, more = (
+        session.draw_median(n_draws=count, max_draws=count, rng=rng).median for count in (21, 51)
+    )
+    check = draw_resolution(session, n_draws=21, reference_draws=51, rng=np.random.default_rng(1))
+    assert check.difference == abs(few - more) > 0.0
+
+
 def test_draws_double_until_precise(model):
     session = HsprSession.start(model, SMALL, rng=None)
     few = session.draw_median(n_draws=64, max_draws=64, rng=np.random.default_rng(0))
