@@ -27,8 +27,8 @@ class AnsweredScore:
         Posterior mean and variance of the scalar ability, in standardised logits of the
         sources' scores.
     rerun_variance : float
-        Added to ``result.sd ** 2`` it gives the second moment of ``result.mean`` about the
-        agent's expected score.
+        Second moment of the estimate about the agent's expected score, less that about the
+        run's own score.
     """
 
     result: HsprResult
@@ -76,7 +76,10 @@ def score_answers(
     return AnsweredScore(
         result=result,
         ability=_ability(posterior, len(answered)),
-        rerun_variance=variance + (result.mean - expected) ** 2 - result.sd**2,
+        rerun_variance=variance
+        - result.sd**2
+        + (result.pass_rate - expected) ** 2
+        - (result.pass_rate - result.mean) ** 2,
     )
 
 

@@ -16,7 +16,7 @@ from recurring_eval.records import ScoreDistribution
 Floats = NDArray[np.float64]
 Counts = NDArray[np.intp]
 
-EXACT_WORK: Final = 4_000_000
+EXACT_WORK: Final = 32_000_000
 """Nodes times squared unasked questions up to which the counts are convolved exactly."""
 
 BINS_PER_QUESTION: Final = 8

@@ -18,11 +18,12 @@ class ScoredRun:
     Attributes
     ----------
     pass_rate : float
-        Not yet clipped to the feasible range.
+        Clipped to the feasible range by the caller.
     model_sd : float
         Of the run's score, under the model.
     rerun_variance : float
-        Added to ``model_sd ** 2`` it gives the variance about the agent's expected score.
+        Added to the variance about the run's score it gives that about the agent's expected
+        score.
     ability : AbilityEstimate
     extrapolating : bool
         The run is better or worse than every run the model knows.
