@@ -97,8 +97,6 @@ class ReplayMethod:
     budget_is_outcome : bool
         Whether the method itself decides how many questions it asks; k then
         has no effect.
-    tuned_per_budget : bool
-        Whether it tunes itself on the source anew for every k, which takes a while.
     alias_of : str
         Name of the method that this one is another name of, whose random draws it
         shares; empty for none.
@@ -110,5 +108,4 @@ class ReplayMethod:
     product: bool
     source: str
     budget_is_outcome: bool = False
-    tuned_per_budget: bool = False
     alias_of: str = ""

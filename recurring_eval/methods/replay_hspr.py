@@ -1,43 +1,26 @@
 """Hierarchical score posterior recovery, prepared for replays."""
 
-from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recurring_eval.hspr import (
-    AVERAGE,
-    HsprConfig,
-    HsprModel,
-    calibrate_average,
-    fit_sources,
-    run_hspr,
-    select_configuration,
-    signature_rows,
-)
-from recurring_eval.hspr.calibration import PATH_NODES, require_sources_to_select
+from recurring_eval.hspr import HsprCalibration, calibrate_average, calibrate_staged, run_hspr
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.response_matrix import ResponseMatrix
 
 _PAPER: Final = "HSPR"
 
-ConfigOf = Callable[[int], HsprConfig]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HsprScorer:
-    """Fitted sources, and the configuration for each budget."""
+    """Fitted sources and the configuration for every budget."""
 
-    model: HsprModel
-    config_of: ConfigOf
+    calibration: HsprCalibration
 
     def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
         """Evaluate each target over its valid questions, with a random stream of its own."""
-        config = self.config_of(k)
         position = {question: j for j, question in enumerate(targets.question_ids)}
         valid = targets.trials > 0
         score, sd = np.full((2, targets.n_runs), np.nan)
@@ -46,11 +29,11 @@ class HsprScorer:
             if not valid[row].any():
                 continue
             result = run_hspr(
-                self.model,
+                self.calibration.model,
                 targets.passes[row],
                 targets.trials[row],
                 budget=k,
-                config=config,
+                config=self.calibration.config,
                 rng=stream,
                 population=valid[row],
             )
@@ -59,49 +42,20 @@ class HsprScorer:
         return Scored(score=score, observed=observed & valid, model_sd=sd)
 
 
-@dataclass(frozen=True, slots=True)
-class StagedSelection:
-    """Configuration selected on the sources for a budget; remembered, as it takes seconds.
-
-    The query orders of the selection come from a copy of the stream that prepared the
-    method, so that a budget's configuration depends neither on targets nor on other budgets.
-    """
-
-    source: ResponseMatrix
-    sources: NDArray[np.intp]
-    rng: np.random.Generator
-    selected: dict[int, HsprConfig] = field(default_factory=dict)
-
-    def __call__(self, k: int) -> HsprConfig:
-        """Select at most once per budget; at full budget every configuration is exact."""
-        if k >= self.source.n_questions:
-            return AVERAGE
-        if k not in self.selected:
-            chosen = select_configuration(
-                self.source, budget=k, rng=deepcopy(self.rng), sources=self.sources
-            ).config
-            self.selected[k] = replace(chosen, path_nodes=PATH_NODES)
-        return self.selected[k]
-
-
 def fit_average(source: ResponseMatrix, rng: np.random.Generator) -> HsprScorer:  # noqa: ARG001  nothing is drawn
     """Fit the sources."""
-    fitted = calibrate_average(source)
-    return HsprScorer(model=fitted.model, config_of=lambda _: fitted.config)
+    return HsprScorer(calibration=calibrate_average(source))
 
 
 def fit_staged(source: ResponseMatrix, rng: np.random.Generator) -> HsprScorer:
-    """Fit the sources; the configuration is selected once a budget is known.
+    """Fit the sources and select a configuration, for all budgets the same, as published.
 
     Raises
     ------
     NotEnoughDataError
         Too few source runs to hold one out.
     """
-    rows = signature_rows(source)
-    require_sources_to_select(rows)
-    selection = StagedSelection(source, rows, rng.spawn(1)[0])
-    return HsprScorer(model=fit_sources(source, sources=rows), config_of=selection)
+    return HsprScorer(calibration=calibrate_staged(source, rng=rng.spawn(1)[0]))
 
 
 HSPR_AVERAGE: Final = ReplayMethod(
@@ -118,7 +72,6 @@ HSPR_STAGED: Final = ReplayMethod(
     prepare=PrepareInOrder(fit=fit_staged),
     product=False,
     source=_PAPER,
-    tuned_per_budget=True,
 )
 
 HSPR: Final = ReplayMethod(

@@ -28,7 +28,6 @@ every_method_of_given_budget = pytest.mark.parametrize(
 
 N = 18
 M_SOURCE = 14
-M_SOURCE_TUNED = 5  # for methods that hold out every source in turn, at every k
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 TINY = 1e-12
 
@@ -59,10 +58,6 @@ def source(missing: float = 0.0, m: int = M_SOURCE) -> ResponseMatrix:
     return awkward_runs(1, m, "source", missing=missing)
 
 
-def source_of(method: ReplayMethod, missing: float = 0.0) -> ResponseMatrix:
-    return source(missing, M_SOURCE_TUNED if method.tuned_per_budget else M_SOURCE)
-
-
 @cache
 def targets(missing: float = 0.0, n_trials: int = 1) -> ResponseMatrix:
     later = awkward_runs(2, 7, "target", missing=missing, n_trials=n_trials)
@@ -74,7 +69,7 @@ def targets(missing: float = 0.0, n_trials: int = 1) -> ResponseMatrix:
 
 @cache
 def prepared(method: ReplayMethod, missing: float = 0.0) -> PreparedMethod:
-    return method.prepare(source_of(method, missing), rng=np.random.default_rng(3))
+    return method.prepare(source(missing), rng=np.random.default_rng(3))
 
 
 def estimate(
@@ -191,7 +186,7 @@ def test_the_order_of_rows_and_columns_is_irrelevant(method: ReplayMethod) -> No
     rng = np.random.default_rng(5)
     rows, columns = rng.permutation(7).tolist(), rng.permutation(N).tolist()
     runs = targets(0.25)
-    runs_of_source = source_of(method, 0.25)
+    runs_of_source = source(0.25)
     shuffled_source = permuted(
         runs_of_source,
         rng.permutation(runs_of_source.n_runs).tolist(),
