@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.hspr.history_likelihood import BLOCK
 from recurring_eval.hspr.posterior import NodePosterior
 
 
@@ -22,15 +21,12 @@ def expected_score(posterior: NodePosterior, population: NDArray[np.bool_]) -> t
     size = np.bincount(groups, minlength=posterior.model.n_groups).astype(np.float64)
     mean = np.full(posterior.n_nodes, size[posterior.sign < 0].sum())
     within = np.zeros(posterior.n_nodes)
-    for part in posterior.components:
-        rows_at_once = max(1, BLOCK // part.nodes.shape[1])
-        for start in range(0, posterior.model.n_groups, rows_at_once):
-            rows = slice(start, start + rows_at_once)
-            rare, concentration, both = posterior.rate_block(part, rows)
-            count = size[rows].astype(rare.dtype)
-            mean[part.columns] += (posterior.sign[rows].astype(rare.dtype) * count) @ rare
-            both /= posterior.config.kappa * concentration + 1.0
-            within[part.columns] += count**2 @ both
+    for part, rows in posterior.blocks():
+        rare, concentration, both = posterior.rate_block(part, rows)
+        count = size[rows].astype(rare.dtype)
+        mean[part.columns] += (posterior.sign[rows].astype(rare.dtype) * count) @ rare
+        both /= posterior.config.kappa * concentration + 1.0
+        within[part.columns] += count**2 @ both
     average = float(posterior.weights @ mean)
     variance = float(posterior.weights @ (within + (mean - average) ** 2))
     n = len(groups)

@@ -5,6 +5,8 @@ matrix-vector products: only the observed group's row is recomputed and the node
 reweighted; every `refresh_every` outcomes all nodes are drawn anew.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
@@ -187,20 +189,24 @@ class NodePosterior:
     def _fill_tables(self) -> None:
         """Compute `rare`, `spread` and `expected` of every group, block by block."""
         self.expected[:] = self.unasked[self.sign < 0].sum()
+        for part, rows in self.blocks():
+            rare, rate_total, both = self.rate_block(part, rows)
+            others = self._column(self.unasked[rows] - 1.0)
+            self.rare[rows, part.columns] = rare
+            rate_total *= self.config.kappa
+            rate_total += 1.0
+            np.divide(others, rate_total, out=rate_total)
+            rate_total += 1.0
+            np.multiply(both, rate_total, out=self.spread[rows, part.columns])
+            toward = (self.sign[rows] * self.unasked[rows]).astype(self.rare.dtype)
+            self.expected[part.columns] += toward @ rare
+
+    def blocks(self) -> Iterator[tuple[Component, slice]]:
+        """Every latent prior with all groups, a few at a time: tables that fit the cache."""
         for part in self.components:
             rows_at_once = max(1, BLOCK // part.nodes.shape[1])
             for start in range(0, self.model.n_groups, rows_at_once):
-                rows = slice(start, start + rows_at_once)
-                rare, rate_total, both = self.rate_block(part, rows)
-                others = self._column(self.unasked[rows] - 1.0)
-                self.rare[rows, part.columns] = rare
-                rate_total *= self.config.kappa
-                rate_total += 1.0
-                np.divide(others, rate_total, out=rate_total)
-                rate_total += 1.0
-                np.multiply(both, rate_total, out=self.spread[rows, part.columns])
-                toward = (self.sign[rows] * self.unasked[rows]).astype(self.rare.dtype)
-                self.expected[part.columns] += toward @ rare
+                yield part, slice(start, start + rows_at_once)
 
     def rate_block(self, part: Component, rows: slice) -> tuple[Rates, Rates, Rates]:
         """Rare rate r, (A + F)/kappa and r (1 - r) of some groups at one prior's nodes."""

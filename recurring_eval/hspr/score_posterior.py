@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from recurring_eval.hspr.group_rates import baseline_odds
-from recurring_eval.hspr.history_likelihood import BLOCK
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.records import ScoreDistribution
 
@@ -102,22 +101,19 @@ def _cumulants(posterior: NodePosterior, unasked: Counts) -> _Nodes:
     kappa = posterior.config.kappa
     moments = np.zeros((3, posterior.n_nodes))
     moments[0] = unasked[posterior.sign < 0].sum()
-    for part in posterior.components:
-        rows_at_once = max(1, BLOCK // part.nodes.shape[1])
-        for start in range(0, posterior.model.n_groups, rows_at_once):
-            rows = slice(start, start + rows_at_once)
-            count = unasked[rows].astype(posterior.rare.dtype)
-            if not count.any():
-                continue
-            sign = posterior.sign[rows].astype(posterior.rare.dtype)
-            rare, concentration, both = posterior.rate_block(part, rows)
-            concentration *= kappa
-            others = np.maximum(count - 1.0, 0.0)[:, np.newaxis]
-            both *= 1.0 + others / (concentration + 1.0)
-            moments[0, part.columns] += (sign * count) @ rare
-            moments[1, part.columns] += count @ both
-            both *= (1.0 - 2.0 * rare) * (1.0 + 2.0 * others / (concentration + 2.0))
-            moments[2, part.columns] += (sign * count) @ both
+    for part, rows in posterior.blocks():
+        count = unasked[rows].astype(posterior.rare.dtype)
+        if not count.any():
+            continue
+        sign = posterior.sign[rows].astype(posterior.rare.dtype)
+        rare, concentration, both = posterior.rate_block(part, rows)
+        concentration *= kappa
+        others = np.maximum(count - 1.0, 0.0)[:, np.newaxis]
+        both *= 1.0 + others / (concentration + 1.0)
+        moments[0, part.columns] += (sign * count) @ rare
+        moments[1, part.columns] += count @ both
+        both *= (1.0 - 2.0 * rare) * (1.0 + 2.0 * others / (concentration + 2.0))
+        moments[2, part.columns] += (sign * count) @ both
     return _Nodes(weight=posterior.weights, mean=moments[0], variance=moments[1], third=moments[2])
 
 
