@@ -119,6 +119,11 @@ def _require_complete(session: AdaptiveSession, *, early: bool) -> None:
             f"{name} has no valid verdict to estimate from; tell some first, or close it "
             "without a run with --give-up"
         )
+    if not any(step.trials for step in session.record.steps):
+        raise InputError(
+            f"{name} was told missing verdicts alone, which count as fails here but make no run; "
+            "tell a pass or a fail as well, or close it without a run with --give-up"
+        )
     if session.n_left and not session.is_exhausted and not early:
         raise InputError(
             f"{name} has {session.n_valid} of {session.record.k} valid verdicts, {session.n_left} "

@@ -137,7 +137,8 @@ def tell(
         answers += answers_of_log(app, file, record)
     view = tell_session(app, record.session_id, answers)
     before = len({answer.question for answer in answers}) - len(view.new)
-    again = f"; {before} were told before" if before else ""
+    were = "was" if before == 1 else "were"
+    again = f"; {before} {were} told before" if before else ""
     stored = "1 verdict" if len(view.new) == 1 else f"{len(view.new)} verdicts"
     app.console.progress(f"stored {stored}{again}")
     app.console.result(session_document(view), describe_progress(view))

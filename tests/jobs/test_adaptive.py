@@ -115,6 +115,19 @@ def test_a_reason_that_counts_as_a_fail_counts(calibrated):
     assert (listed["n_valid"], listed["n_left"]) == (1, 2)
 
 
+def test_misses_that_count_as_fails_make_no_run_alone(calibrated):
+    config = calibrated / "recurring-eval.toml"
+    config.write_text(config.read_text() + f'[benchmark.{BENCHMARK}.missing]\ntimeout = "fail"\n')
+    (first,) = document("start", "--k", "1")["questions"]
+    document("tell", "last", f"{first}=missing:timeout")
+    before = tables(calibrated)
+    error = one_error_line(adaptive("finish", "last", code=1))
+    assert "missing verdicts alone" in error
+    assert "--give-up" in error
+    assert tables(calibrated) == before
+    document("finish", "last", "--give-up")
+
+
 def test_questions_that_were_not_proposed_may_be_told(calibrated):
     proposed = document("start", "--k", "2")["questions"]
     others = [q for q in pass_matrix(calibrated).columns if q not in proposed][:3]
