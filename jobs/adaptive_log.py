@@ -53,6 +53,7 @@ def answers_of_log(app: App, path: Path, record: SessionRecord) -> list[Answer]:
     )
     try:
         source = _only_log(path, options)
+        _require_benchmark(source, benchmark)
         log = _only_run(_addressed(source, addressing, benchmark, remembered), record)
         _require_contents(log, dict(zip(bank.question_ids, bank.content_hashes, strict=True)))
     except InputError as error:
@@ -94,6 +95,14 @@ def _only_log(path: Path, options: ReadOptions) -> Source:
     if found[0].large is not None:
         raise InputError("is too large for the log of one run; give that run's verdicts alone")
     return found[0]
+
+
+def _require_benchmark(source: Source, benchmark: str) -> None:
+    """Refuse runs that say they are of another benchmark; a tool's task name is none."""
+    named = {log.benchmark for log in source.logs if log.benchmark is not None}
+    if not source.has_tasks and named - {benchmark}:
+        other = min(named - {benchmark})
+        raise InputError(f"is of benchmark {other!r}, but the session of {benchmark!r}")
 
 
 def _addressed(

@@ -24,6 +24,7 @@ from storage.adaptive_sessions import add_steps, find_session, save_session
 from storage.history import History
 
 UNKNOWN_AGENT: Final = "unknown"
+LONGEST_AGENT: Final = 200
 _SEEDS: Final = 2**32
 _MOST_SEEDS: Final = 2**63
 
@@ -87,7 +88,7 @@ def start_session(
     require_adaptive(method)
     if seed is not None and not 0 <= seed < _MOST_SEEDS:
         raise InputError(f"`seed` is {seed}; choose a number from 0 to {_MOST_SEEDS - 1}")
-    agent = agent or UNKNOWN_AGENT
+    agent = _label(agent) if agent else UNKNOWN_AGENT
     with app.open_history(read_only=True) as history:
         target = _target(app, history, benchmark, family, agent)
         calibration = calibration_in_force(history, target.benchmark, target.family)
@@ -207,3 +208,11 @@ def _target(
     name = one_benchmark(history, benchmark)
     _, ruled = app.settings.rule_for(benchmark=name, agent=agent, tags=())
     return one_target(history, benchmark=name, family=family or ruled)
+
+
+def _label(agent: str) -> str:
+    if len(agent) > LONGEST_AGENT or not agent.isprintable():
+        raise InputError(
+            f"the agent's name must be one line of at most {LONGEST_AGENT} printable characters"
+        )
+    return agent

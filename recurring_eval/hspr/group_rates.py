@@ -21,6 +21,9 @@ Rates = NDArray[np.floating[Any]]
 MAX_LOGIT: Final = 27.631021115927547
 """Logit of 1 - 1e-12: baseline probabilities are clipped to [1e-12, 1 - 1e-12]."""
 
+NEARLY_EQUAL_TERMS: Final = 1e5
+"""Ratio of a rising factorial's start to its terms beyond which these are nearly equal."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -66,8 +69,9 @@ def outcome_likelihood(
 ) -> Floats:
     """Probability of `outcome` given the latent state and the group's earlier counts.
 
-    Ratio of Beta functions of equation (8), written as rising factorials of sums of
-    positive terms: relative rounding error only, at any concentration.
+    Ratio of Beta functions of equation (8). One trial takes sums of positive terms:
+    relative rounding error only, at any concentration. More evidence is scaled so that
+    the largest value is 1; a common factor changes no posterior.
     """
     a = 1.0 + odds + passes / kappa
     f = 1.0 + 1.0 / odds + fails / kappa
@@ -75,13 +79,37 @@ def outcome_likelihood(
         return a / (a + f)
     if (outcome.passes, outcome.fails) == (0.0, 1.0):
         return f / (a + f)
+    log = log_outcome_likelihood(odds, kappa, passes, fails, outcome)
+    return np.asarray(np.exp(log - log.max()))
+
+
+def log_outcome_likelihood(
+    odds: Floats, kappa: float, passes: float, fails: float, outcome: Outcome
+) -> Floats:
+    """Log probability of evidence of any size, fractional or not; see `outcome_likelihood`."""
+    a = 1.0 + odds + passes / kappa
+    f = 1.0 + 1.0 / odds + fails / kappa
     if math.isinf(kappa):
-        return np.asarray((a / (a + f)) ** outcome.passes * (f / (a + f)) ** outcome.fails)
+        return np.asarray(
+            outcome.passes * np.log(a / (a + f)) + outcome.fails * np.log(f / (a + f))
+        )
     return np.asarray(
-        special.poch(kappa * a, outcome.passes)
-        * special.poch(kappa * f, outcome.fails)
-        / special.poch(kappa * (a + f), outcome.passes + outcome.fails)
+        _log_rising(kappa * a, outcome.passes)
+        + _log_rising(kappa * f, outcome.fails)
+        - _log_rising(kappa * (a + f), outcome.passes + outcome.fails)
     )
+
+
+def _log_rising(start: Floats, count: float) -> Floats:
+    """Log of the rising factorial of `count` terms, which may be fractional.
+
+    A difference of log Gamma functions, which cancels where `start` is much larger: there
+    the terms are as good as equal to their middle one.
+    """
+    far = start > NEARLY_EQUAL_TERMS * max(1.0, count)
+    middle = count * np.log(start + (count - 1.0) / 2.0, where=far, out=np.zeros_like(start))
+    near = np.where(far, 1.0, start)
+    return np.where(far, middle, special.gammaln(near + count) - special.gammaln(near))
 
 
 def rate_table(

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.hspr.group_rates import Outcome, outcome_likelihood
+from recurring_eval.hspr.group_rates import Outcome, log_outcome_likelihood
 
 Floats = NDArray[np.float64]
 OddsOf = Callable[[NDArray[np.intp]], Floats]
@@ -71,7 +71,7 @@ def log_likelihood(odds_of: OddsOf, passes: Floats, fails: Floats, kappa: float)
         before = float(whole_passes[group]), float(whole_fails[group])
         rest = Outcome(int(group), passes[group] - before[0], fails[group] - before[1])
         odds = odds_of(np.array([group]))[0]
-        total += np.log(outcome_likelihood(odds, kappa, *before, rest))
+        total += log_outcome_likelihood(odds, kappa, *before, rest)
     return np.asarray(total)
 
 

@@ -65,6 +65,7 @@ def session(calibrated):
         (["start", "--k", "5", "--method", "cat"], "method 'cat' does not ask step by step; th"),
         (["start", "--k", "5", "--seed", "-1"], "`seed` is -1; choose a number from 0"),
         (["start", "--k", "5", "--benchmark", "bnch"], "bnch"),
+        (["start", "--k", "5", "--agent", "a\nb"], "the agent's name must be one line of at most"),
         (["start", "--k", "5", "--family", "x"], "no runs of agent family 'x'; known families: ma"),
     ],
 )
@@ -162,6 +163,8 @@ def test_trials_of_a_table_are_counted(calibrated):
         ("run_id,question_id,passed,started_at\nr,zz,pass,2026-11-16\n", "not in the bank"),
         ("run_id,question_id,passed,started_at,session_id\nr,{q},pass,2026-11-16,else\n",
          "belongs to session else, not to bench-hspr-k5"),
+        ("run_id,question_id,passed,started_at,benchmark\nr,{q},pass,2026-11-16,other\n",
+         "is of benchmark 'other', but the session of 'bench'"),
     ],
 )  # fmt: skip
 def test_a_log_that_does_not_fit_is_refused(session, calibrated, text, message):

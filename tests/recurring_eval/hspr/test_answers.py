@@ -113,3 +113,19 @@ def test_counts_that_do_not_fit_the_bank_are_refused():
         score_answers(small_model(), CONFIG, [1], [1])
     with pytest.raises(InputError, match="between 0 and `trials`"):
         score_answers(small_model(), CONFIG, np.full(N, 2), np.ones(N))
+
+
+def test_hundreds_of_trials_of_a_question_overflow_nowhere():
+    model = dataclasses.replace(small_model(), trial_correlation=0.0)
+    one = NodePosterior(model, config_of(2, 1.0, double_precision=True), n_nodes=64)
+    one.refresh()
+    nodes = one.components[0].nodes.copy()
+    prior = np.log(one.weights)
+    one.observe(Outcome(2, 100.0, 150.0))
+    other = NodePosterior(model, config_of(2, 1.0, double_precision=True), n_nodes=64)
+    other.count(Outcome(2, 100.0, 150.0))
+    other.place(nodes, prior)
+    assert one.weights == pytest.approx(other.weights, rel=1e-8, abs=1e-300)
+    passes, asked = np.zeros(N, dtype=int), np.zeros(N, dtype=int)
+    passes[3], asked[3] = 10_000, 30_000
+    assert 0 < score_answers(model, CONFIG, passes, asked).result.pass_rate < 1
