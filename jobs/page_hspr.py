@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from jobs.targets import Target
-from recurring_eval.records import Run
+from recurring_eval.records import Flag, Run
 from reports.context import HsprEstimate, HsprSources
 from storage.calibration_records import CalibrationRecord
 from storage.estimates import list_estimates
@@ -48,7 +48,7 @@ def _latest(history: History, target: Target, runs: Sequence[Run]) -> tuple[Hspr
                 effective_sample_size=min(1.0, diagnostics.effective_sample_size),
                 asked_source_zero_share=diagnostics.queried_source_zero_share,
                 shift_pp=100.0 * diagnostics.calibration,
-                extrapolating=diagnostics.extrapolating,
+                extrapolating=Flag.EXTRAPOLATING in record.estimate.flags,
             )
     newest = sorted(found.values(), key=lambda one: (one.at, one.run_key))
     return tuple(newest[-ESTIMATES_SHOWN:])
