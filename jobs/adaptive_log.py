@@ -39,7 +39,9 @@ def answers_of_log(app: App, path: Path, record: SessionRecord) -> list[Answer]:
     """
     benchmark = record.benchmark
     with app.open_history(read_only=True) as history:
-        options = with_stored_rules(history, ReadOptions(), benchmark=benchmark, only=benchmark)
+        options = with_stored_rules(
+            history, ReadOptions(without_verdicts=True), benchmark=benchmark, only=benchmark
+        )
         remembered = stored_answers(history)
         bank = bank_by_version(history, benchmark, record.bank_version)
     addressing = Addressing(

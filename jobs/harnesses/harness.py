@@ -64,6 +64,9 @@ class ReadOptions:
         Benchmark of runs whose log names none.
     task_benchmarks : mapping of (str, str) to str
         (harness, task) -> the benchmark of another name that a task's runs were imported into.
+    without_verdicts : bool
+        Whether tables may have runs without any valid verdict: all of a session's first
+        questions may time out.
     """
 
     agent: str | None = None
@@ -74,6 +77,7 @@ class ReadOptions:
     benchmark: str | None = None
     only_benchmark: str | None = None
     task_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    without_verdicts: bool = False
 
     def rule(self, harness: str, task: str | None) -> VerdictRule:
         """Answers in force for a task of a tool: the command line's over the history's."""

@@ -110,6 +110,17 @@ def test_a_growing_table_is_told_again_and_again(calibrated):
     assert f"'{first}' was pass and is now fail" in error
 
 
+def test_a_table_in_which_everything_timed_out_is_told_and_replaced(calibrated):
+    document("start", "--k", "3")
+    asked = document("next", "last", "-n", "2")["questions"]
+    table = write_runs_csv(
+        calibrated / "log.csv", {"r": dict.fromkeys(asked, "timeout")}, benchmark=BENCHMARK
+    )
+    state = document("tell", "last", "--file", table)
+    assert (state["asked"], state["n_valid"], state["n_left"]) == (asked, 0, 3)
+    assert not set(state["questions"]) & set(asked)
+
+
 def test_a_log_of_a_tool_is_read_as_an_import_reads_it(calibrated):
     document("start", "--k", "5")
     a, b, c = document("next", "last", "-n", "3")["questions"]

@@ -108,6 +108,7 @@ def build_run_logs(
                 chosen,
                 question_names=question_names,
                 time_column=columns["time"].name,
+                without_verdicts=options.without_verdicts,
                 harness=harness,
             )
         )
@@ -174,6 +175,7 @@ def _run_log(
     *,
     question_names: SharedNames,
     time_column: str,
+    without_verdicts: bool,
     harness: str,
 ) -> RunLog:
     """Log of the run that has the rows `chosen`, which are ordered by question and trial."""
@@ -181,7 +183,7 @@ def _run_log(
     started, finished = rows.started[chosen], rows.finished[chosen]
     reason_codes = np.unique(rows.verdicts.reason[chosen][outcome == MISSING])
     reasons = tuple(rows.verdicts.reasons[code] for code in reason_codes)
-    if (outcome == MISSING).all():
+    if (outcome == MISSING).all() and not without_verdicts:
         raise InputError(
             f"run {run_key!r} has no valid verdict (missing: {', '.join(reasons[:3])}); remove it"
         )
