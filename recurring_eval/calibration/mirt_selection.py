@@ -21,7 +21,8 @@ DISCRIMINATION_SDS: Final = (0.15, 0.25, 0.5)
 HELD_OUT_SHARE: Final = 0.15
 
 TOLERANCE: Final = 0.1
-"""Of the candidates' fits; a tighter one moves no held-out likelihood by 1e-5."""
+"""Of the candidates' fits. A fifth of it moves held-out likelihoods by up to .001, below a
+shortfall's standard error of .0016, and chooses the same (simulator, seeds 1 and 2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,7 +136,10 @@ class HsprConfig:
 
     @property
     def name(self) -> str:
-        """Short name such as ``r2g4-kappa1-score-lambda0.5``."""
+        """Short name such as ``r2g4-kappa1-score-lambda0.5``.
+
+        Rank and precision of each latent prior, concentration, acquisition, calibration.
+        """
         latent = "+".join(prior.name for prior in self.latent)
         return f"{latent}-kappa{self.kappa:g}-{self.acquisition}-lambda{self.lambda_:g}"
 
