@@ -31,6 +31,9 @@ SUBSET_METHODS: Final = ("stratified+gpirt", "stratified+weighted")
 
 MIN_RUNS: Final = 4
 
+FITS_AT_A_TIME: Final = 2
+"""Candidate models fitted side by side at night."""
+
 MIRT_MIN_RUNS: Final = 80
 """With fewer runs methods of one ability are as good: k = 100 on the simulator."""
 
@@ -144,7 +147,8 @@ def _several_abilities(matrix: ResponseMatrix, *, seed: int) -> _SeveralAbilitie
         return _SeveralAbilities(None, f"{matrix.n_runs} runs, it needs {MIRT_MIN_RUNS}", 0.0)
     start = perf_counter()
     try:
-        model = select_mirt(matrix, rng=generator(seed, "several abilities"))
+        rng = generator(seed, "several abilities")
+        model = select_mirt(matrix, n_threads=FITS_AT_A_TIME, rng=rng)
     except (FitError, NotEnoughDataError) as error:
         return _SeveralAbilities(None, str(error), perf_counter() - start)
     return _SeveralAbilities(model, "", perf_counter() - start)

@@ -1,6 +1,7 @@
 """Choosing the number of dimensions and the discriminations' scale on held-out cells."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,6 +55,7 @@ def select_mirt(
     dimensions: Sequence[int] = DIMENSIONS,
     discrimination_sds: Sequence[float] = DISCRIMINATION_SDS,
     difficulty_sd: float = DIFFICULTY_SD,
+    n_threads: int = 1,
     rng: np.random.Generator,
 ) -> MirtModel:
     """Fit with the setting that best predicts a fixed 15 % of the observed cells.
@@ -70,6 +72,8 @@ def select_mirt(
     discrimination_sds : sequence of float
         Candidates for the discriminations' prior standard deviation.
     difficulty_sd : float
+    n_threads : int
+        Candidates fitted at a time; the result is the same for every number.
     rng : numpy.random.Generator
         Draws the held-out cells, in an order that does not depend on the matrix's.
 
@@ -90,6 +94,7 @@ def select_mirt(
         dimensions=dimensions,
         discrimination_sds=discrimination_sds,
         difficulty_sd=difficulty_sd,
+        n_threads=n_threads,
         rng=rng,
     )
     best = preferred(candidates)
@@ -127,6 +132,7 @@ def compare_settings(
     dimensions: Sequence[int] = DIMENSIONS,
     discrimination_sds: Sequence[float] = DISCRIMINATION_SDS,
     difficulty_sd: float = DIFFICULTY_SD,
+    n_threads: int = 1,
     rng: np.random.Generator,
 ) -> tuple[MirtCandidate, ...]:
     """Held-out log likelihood of every setting that `select_mirt` chooses from.
@@ -158,8 +164,8 @@ def compare_settings(
         return np.asarray((passes * x - trials * np.logaddexp(0.0, x))[held_out])
 
     grid = [(d, discrimination_sd) for d in possible for discrimination_sd in discrimination_sds]
-    with one_thread():
-        by_cell = [judge(d, discrimination_sd) for d, discrimination_sd in grid]
+    with one_thread(), ThreadPoolExecutor(max_workers=n_threads) as pool:
+        by_cell = list(pool.map(lambda setting: judge(*setting), grid))
     return _candidates(grid, by_cell, int(trials[held_out].sum(dtype=np.int64)))
 
 

@@ -39,6 +39,12 @@ def test_choice_is_the_best_candidate_refitted_on_everything(matrix):
     np.testing.assert_array_equal(chosen.difficulty, plain.difficulty)
 
 
+def test_candidates_fitted_side_by_side_are_the_same_to_the_bit(matrix):
+    grid = {"dimensions": (1, 2, 4), "discrimination_sds": (0.2, 0.6)}
+    one, three = (compare_settings(matrix, **grid, n_threads=n, rng=seeded()) for n in (1, 3))
+    assert one == three
+
+
 def test_dimensions_of_the_best_then_the_widest_prior_near_it():
     def candidate(d, sd, shortfall):
         return MirtCandidate(
