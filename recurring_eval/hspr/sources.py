@@ -74,12 +74,12 @@ def _thinned(rows: list[int], keys: list[str], limit: int) -> list[int]:
         return rows
     latest = sorted({key: i for i, key in enumerate(keys)}.values())
     if len(latest) >= limit:
-        return [rows[latest[i]] for i in _spread(len(latest), limit)]
+        return [rows[latest[i]] for i in evenly_spaced(len(latest), limit)]
     others = [i for i in range(len(rows)) if i not in set(latest)]
-    chosen = latest + [others[i] for i in _spread(len(others), limit - len(latest))]
+    chosen = latest + [others[i] for i in evenly_spaced(len(others), limit - len(latest))]
     return [rows[i] for i in chosen]
 
 
-def _spread(n: int, k: int) -> list[int]:
-    """`k` of the positions 0..n-1, evenly spaced, the last one among them."""
+def evenly_spaced(n: int, k: int) -> list[int]:
+    """Choose `k` of the positions 0..n-1, evenly spaced, the last one among them."""
     return [(n * (i + 1)) // k - 1 for i in range(k)]

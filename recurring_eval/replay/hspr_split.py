@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recurring_eval.hspr import HsprConfig, fit_sources, run_checkpoints, signature_rows
 from recurring_eval.hspr.model import MIN_SOURCES
+from recurring_eval.hspr.sources import evenly_spaced
 from recurring_eval.methods.hspr import HSPR
 from recurring_eval.replay.residuals import ReplayResidual
 from recurring_eval.response_matrix import ResponseMatrix
@@ -72,7 +72,9 @@ def hspr_split_residuals(
     keys = None if config_keys is None else tuple(config_keys[row] for row in by_time[:half])
     model = fit_sources(earlier, sources=signature_rows(earlier, keys))
     coarse = replace(config, path_nodes=PATH_NODES, n_nodes=N_NODES, refresh_every=REFRESH_EVERY)
-    targets = _spread(np.array(by_time[half:]), max_targets)
+    later = by_time[half:]
+    chosen = evenly_spaced(len(later), min(max_targets, len(later)))
+    targets = [later[i] for i in chosen]
     scores = matrix.pass_rates()
     found: list[ReplayResidual] = []
     for row, stream in zip(targets, rng.spawn(len(targets)), strict=True):
@@ -103,9 +105,3 @@ def hspr_split_residuals(
             for k, result in zip(budgets, results, strict=True)
         ]
     return sorted(found, key=lambda residual: residual.k)
-
-
-def _spread(rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
-    """At most `limit` of the rows, evenly spaced, the last one among them."""
-    n = min(limit, len(rows))
-    return rows[(len(rows) * (np.arange(n) + 1)) // n - 1]
