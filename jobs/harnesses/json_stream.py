@@ -120,14 +120,16 @@ class _Text:
             raise InputError("is cut short: the JSON does not end")
         while True:
             value, end, problem = self._decoded()
-            # A number at the end of the buffer may go on after it.
-            if problem is None and (end < len(self._buffer) or self._is_over):
+            # A number at the end of the buffer may go on after it: ``1``, ``1.``, ``1e+``.
+            rest = self._buffer[end : end + 3]
+            whole = len(rest) > len("e+") or not set(rest) <= set(".eE+-")
+            if problem is None and (whole or (self._is_over and not rest)):
                 self._at = end
                 return value
             if len(self._buffer) - self._at > LARGEST_ENTRY:
                 raise InputError(f"has an entry of more than {LARGEST_ENTRY >> 20} MB")
             more = self._read(max(_CHUNK, len(self._buffer) - self._at))
-            if not more and problem is not None:
+            if not more and (problem is not None or rest):
                 raise InputError("is cut short: the JSON does not end") from problem
 
     def _decoded(self) -> tuple[object, int, json.JSONDecodeError | None]:

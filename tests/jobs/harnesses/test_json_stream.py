@@ -68,6 +68,18 @@ def test_numbers_at_the_end_of_what_was_read(chunk):
     ]
 
 
+@pytest.mark.parametrize("number", ["1", "-2.5", "1e5", "3.25e+16", "-4E-7"])
+def test_numbers_cut_or_read_in_pieces(number):
+    content = f'{{"a":{number}}}'.encode()
+    for length in range(len(content)):
+        with pytest.raises(InputError, match="is empty|cut short"):
+            entries(content[:length])
+    for size in range(1, len(content)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(json_stream, "_CHUNK", size)
+            assert entries(content) == [("a", json.loads(number))]
+
+
 @settings(max_examples=100, deadline=None)
 @given(OBJECTS.filter(bool), st.data())
 def test_cut_anywhere_is_said(document, data):
