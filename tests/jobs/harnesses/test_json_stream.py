@@ -72,7 +72,7 @@ def test_numbers_at_the_end_of_what_was_read(chunk):
 def test_numbers_cut_or_read_in_pieces(number):
     content = f'{{"a":{number}}}'.encode()
     for length in range(len(content)):
-        with pytest.raises(InputError, match="is empty|cut short"):
+        with pytest.raises(InputError, match=r"is empty|cut short"):
             entries(content[:length])
     for size in range(1, len(content)):
         with pytest.MonkeyPatch.context() as patch:
