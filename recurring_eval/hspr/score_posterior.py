@@ -15,8 +15,11 @@ from recurring_eval.records import ScoreDistribution
 Floats = NDArray[np.float64]
 Counts = NDArray[np.intp]
 
-EXACT_WORK: Final = 32_000_000
-"""Nodes times squared unasked questions up to which the counts are convolved exactly."""
+EXACT_QUESTIONS: Final = 60
+"""Unasked questions up to which the counts are convolved exactly."""
+
+EXACT_WORK: Final = 4_000_000
+"""Nodes times squared unasked questions up to which they are as well: few nodes cost little."""
 
 BINS_PER_QUESTION: Final = 8
 """Nodes whose expected passes differ by less than 1/8 question are merged."""
@@ -78,7 +81,7 @@ def score_posterior(
     nodes = _cumulants(posterior, unasked)
     mean = float(nodes.weight @ nodes.mean)
     variance = float(nodes.weight @ (nodes.variance + (nodes.mean - mean) ** 2))
-    if posterior.n_nodes * total**2 <= EXACT_WORK:
+    if total <= EXACT_QUESTIONS or posterior.n_nodes * total**2 <= EXACT_WORK:
         counts = _convolved(posterior, unasked)
     else:
         counts = _edgeworth(_merged(nodes), total)
