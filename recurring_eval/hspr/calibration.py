@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.hspr.config import AVERAGE, HsprConfig
 from recurring_eval.hspr.model import MIN_SOURCES, HsprModel, fit_sources
 from recurring_eval.hspr.selection import HsprSelection, select_configuration
@@ -63,7 +62,6 @@ def calibrate_average(
 def calibrate_staged(
     matrix: ResponseMatrix,
     *,
-    budget: int | None = None,
     sources: NDArray[np.intp] | None = None,
     rng: np.random.Generator,
 ) -> HsprCalibration:
@@ -73,8 +71,6 @@ def calibrate_staged(
     ----------
     matrix : ResponseMatrix
         Full runs.
-    budget : int, optional
-        Questions asked of a held-out source; by default a tenth of the bank.
     sources : ndarray of int, optional
         Rows that make up the signatures and take turns being held out; by default
         `signature_rows`.
@@ -87,24 +83,13 @@ def calibrate_staged(
         Too few runs to hold one out.
     """
     rows = signature_rows(matrix) if sources is None else sources
-    require_sources_to_select(rows)
-    if budget is None:
-        budget = max(1, round(SELECTION_BUDGET * matrix.n_questions))
+    budget = max(1, round(SELECTION_BUDGET * matrix.n_questions))
     selection = select_configuration(matrix, budget=budget, rng=rng, sources=rows)
     return HsprCalibration(
         model=fit_sources(matrix, sources=rows),
         config=replace(selection.config, path_nodes=PATH_NODES),
         selection=selection,
     )
-
-
-def require_sources_to_select(rows: NDArray[np.intp]) -> None:
-    """Refuse a selection that could not hold a source out, with NotEnoughDataError."""
-    if len(rows) <= MIN_SOURCES:
-        raise NotEnoughDataError(
-            f"hspr-staged needs at least {MIN_SOURCES + 1} source runs, not {len(rows)}; "
-            "import more full runs or use hspr-average"
-        )
 
 
 def signature_rows(
