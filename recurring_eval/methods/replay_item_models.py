@@ -1,4 +1,4 @@
-"""Item-response baselines, prepared for replays: FAQ, ATLAS, PTA-IRT and logistic factors."""
+"""Item-response baselines, prepared for replays: FAQ, ATLAS and logistic factors."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,8 +12,6 @@ from recurring_eval.baselines.faq import faq_runs
 from recurring_eval.baselines.four_pl import FourPl
 from recurring_eval.baselines.four_pl_fit import fit_four_pl
 from recurring_eval.baselines.logistic_factorisation import Factorisation, select_factorisation
-from recurring_eval.baselines.pta_fit import PtaStudent, fit_pta_student
-from recurring_eval.baselines.pta_irt import pta_questions, pta_scores
 from recurring_eval.calibration.logistic_factors import LogisticFactors, fit_logistic_factors
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
@@ -64,24 +62,6 @@ class AtlasScorer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PtaScorer:
-    """PTA-IRT's student and the source's totals by question."""
-
-    student: PtaStudent
-    passes: NDArray[np.int64]
-    trials: NDArray[np.int64]
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:  # noqa: ARG002  nothing is drawn
-        """Ask all targets the same questions."""
-        bank = self.student.bank
-        chosen = pta_questions(bank, self.student.ability, self.passes, self.trials, k)
-        observed = np.zeros(targets.trials.shape, dtype=np.bool_)
-        observed[:, chosen] = targets.trials[:, chosen] > 0
-        score, _ = pta_scores(bank, _rates(targets), observed)
-        return Scored(score=score, observed=observed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FactorScorer:
     """Logistic items with residual factors, and how questions are drawn."""
 
@@ -112,15 +92,6 @@ def fit_faq(source: ResponseMatrix, rng: np.random.Generator) -> FaqScorer:
 def fit_atlas(source: ResponseMatrix, rng: np.random.Generator) -> AtlasScorer:  # noqa: ARG001  nothing is drawn
     """Fit the bank."""
     return AtlasScorer(bank=fit_four_pl(source.passes, source.trials).bank)
-
-
-def fit_pta(source: ResponseMatrix, rng: np.random.Generator) -> PtaScorer:
-    """Train the student."""
-    return PtaScorer(
-        student=fit_pta_student(source.passes, source.trials, rng=rng),
-        passes=source.passes.sum(axis=0, dtype=np.int64),
-        trials=source.trials.sum(axis=0, dtype=np.int64),
-    )
 
 
 def fit_random_factors(source: ResponseMatrix, rng: np.random.Generator) -> FactorScorer:  # noqa: ARG001  questions are drawn later
@@ -156,14 +127,6 @@ ATLAS: Final = ReplayMethod(
     prepare=PrepareInOrder(fit=fit_atlas),
     product=False,
     source="Li et al. 2026; HSPR's port",
-)
-
-PTA_IRT: Final = ReplayMethod(
-    name="pta-irt",
-    description="PTA-IRT student only: its trajectories, and so its teacher, are not public.",
-    prepare=PrepareInOrder(fit=fit_pta),
-    product=False,
-    source="Duan et al. 2026, student only",
 )
 
 RANDOM_FACTORS: Final = ReplayMethod(

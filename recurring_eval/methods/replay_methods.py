@@ -13,7 +13,6 @@ from recurring_eval.methods.replay_hspr import HSPR, HSPR_AVERAGE, HSPR_STAGED
 from recurring_eval.methods.replay_item_models import (
     ATLAS,
     FAQ,
-    PTA_IRT,
     RANDOM_FACTORS,
     STRATIFIED_RANDOM_FACTORS,
 )
@@ -50,7 +49,6 @@ REPLAY_METHODS: Final[tuple[ReplayMethod, ...]] = (
     AIPW,
     FAQ,
     ATLAS,
-    PTA_IRT,
     RANDOM_FACTORS,
     STRATIFIED_RANDOM_FACTORS,
 )

@@ -1,4 +1,4 @@
-"""4PL curves, EAP, linking and the bank's fit against worked examples B, C, L and theory."""
+"""4PL curves, EAP and the bank's fit against worked examples B, C, L and theory."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from scipy import integrate, optimize, stats
 
 from recurring_eval.baselines.four_pl import AbilityGrid, FourPl, eap
 from recurring_eval.baselines.four_pl_fit import fit_four_pl
-from recurring_eval.baselines.linking import link_slope_intercept, mean_sigma
 from recurring_eval.irt import sigmoid
 
 SLOPE, LOCATION = np.array([0.8, 1.5, 1.2]), np.array([-0.5, 0.3, 1.0])
@@ -74,19 +73,6 @@ def test_eap_converges_to_the_integral():
     assert mean == pytest.approx(0.450604, abs=1e-5)
     assert spread == pytest.approx(np.sqrt(second / total - (first / total) ** 2), abs=1e-6)
     assert spread == pytest.approx(0.803234, abs=1e-5)
-
-
-def test_worked_example_l_of_linking_keeps_the_probabilities():
-    slope, intercept = link_slope_intercept(np.array(1.2), np.array(0.6), scale=1.1, shift=0.2)
-    assert (slope, intercept) == pytest.approx((1.090909, 0.381818), abs=1e-6)
-    theta = np.linspace(-3, 3, 7)
-    linked = sigmoid(slope * (1.1 * theta + 0.2) + intercept)
-    assert linked == pytest.approx(sigmoid(1.2 * theta + 0.6), abs=1e-12)
-
-
-def test_mean_sigma_recovers_a_linear_map():
-    other = np.random.default_rng(1).normal(size=30)
-    assert mean_sigma(1.3 * other - 0.4, other) == pytest.approx((1.3, -0.4))
 
 
 def simulate(seed, m, n, n_trials=1, missing=0.0):
