@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from jobs.app.console import EXIT_ERROR, Console, debugging, explain_unexpected
 from jobs.commands import (
     adaptive,
     backup,
@@ -29,7 +30,6 @@ from jobs.commands import (
     subset,
 )
 from jobs.commands.options import ConfigOption, JsonOption, QuietOption
-from jobs.console import EXIT_ERROR, Console, debugging, explain_unexpected
 from recurring_eval.errors import RecurringEvalError
 
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (

@@ -1,8 +1,8 @@
 """Rewrite the history without its free blocks."""
 
-from jobs.app import App
-from storage.compact import Compacted
-from storage.compact import compact as compact_file
+from jobs.app.app import App
+from storage.file.compact import Compacted
+from storage.file.compact import compact as compact_file
 
 
 def compact(app: App) -> Compacted:

@@ -1,5 +1,6 @@
-"""The whole loop on a simulated history, told as a story."""
+"""Write run logs as a long Parquet table that `import` reads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -7,24 +8,68 @@ from time import perf_counter
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from jobs.app import App, start_app
-from jobs.check_full_run import check_full_runs
+from jobs.app.app import App, start_app
+from jobs.app.config import Settings
+from jobs.app.console import Console
 from jobs.clock import FixedClock
-from jobs.config import Settings
-from jobs.console import Console
-from jobs.describe_estimate import describe
-from jobs.import_runs import ImportOptions, import_runs
-from jobs.publish_report import index_path, publish_nightly_reports
+from jobs.estimating.checks import check_full_runs
+from jobs.estimating.describe import describe
+from jobs.estimating.run_estimates import estimate_run
+from jobs.estimating.subsets import request_subset
+from jobs.importing.import_runs import ImportOptions, import_runs
+from jobs.nights.recalibrate import recalibrate
+from jobs.pages.publish import index_path, publish_nightly_reports
 from jobs.randomness import generator
-from jobs.recalibrate import recalibrate
-from jobs.request_subset import request_subset
-from jobs.start_project import start_project
-from jobs.submit_results import estimate_run
-from jobs.write_long_table import write_long_table
+from jobs.upkeep.start_project import start_project
 from recurring_eval.errors import InputError
-from recurring_eval.records import RunLog, RunPurpose
+from recurring_eval.records import MISSING, PASS, RunLog, RunPurpose
 from recurring_eval.simulate import SimulationOptions, simulate_history, simulated_logs
+
+
+def write_long_table(path: Path, logs: Sequence[RunLog]) -> None:
+    """Write one row per run, question and trial.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made when missing.
+    logs : sequence of RunLog
+        At least one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.concat_tables([_table(log) for log in logs]), path)
+
+
+def _table(log: RunLog) -> pa.Table:
+    n = len(log.outcome)
+    reasons = np.array([*log.reasons, None], dtype=object)[log.reason_index]
+    questions = np.array(log.question_ids, dtype=object)[log.question_index]
+    passed = pa.array(log.outcome == PASS, mask=log.outcome == MISSING)
+
+    def constant(value: str | None) -> pa.Array:
+        return pa.array([value] * n, pa.string())
+
+    return pa.table(
+        {
+            "benchmark": constant(log.benchmark),
+            "run_id": constant(log.run_key),
+            "question_id": pa.array(questions, pa.string()),
+            "trial": pa.array(log.trial),
+            "passed": passed,
+            "error": pa.array(reasons, pa.string()),
+            "started_at": pa.array([log.started_at] * n, pa.timestamp("us", tz="UTC")),
+            "agent": constant(log.agent),
+            "config_hash": constant(log.agent_config or None),
+            "agent_family": constant(log.agent_family),
+            "purpose": constant(log.purpose.value),
+            "subset_id": constant(log.subset_id),
+            "session_id": constant(log.session_id),
+        }
+    )
+
 
 DEMO_FOLDER: Final = "recurring-eval-demo"
 BENCHMARK: Final = "demo-benchmark"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from jobs.app import App
+from jobs.app.app import App
 from recurring_eval.errors import InputError
-from storage.export import OPTIONS, ExportedTable, export_tables
+from storage.file.export import OPTIONS, ExportedTable, export_tables
 
 
 def export(app: App, folder: Path, *, format: str) -> list[ExportedTable]:  # noqa: A002  # CLI's

@@ -1,8 +1,8 @@
 """List the verdicts of a run that later imports replaced."""
 
-from jobs.app import App
-from storage.revisions import VerdictRevision, list_revisions
-from storage.runs import find_run
+from jobs.app.app import App
+from storage.runs.revisions import VerdictRevision, list_revisions
+from storage.runs.runs import find_run
 
 
 def revisions_of(app: App, reference: str, *, benchmark: str | None) -> list[VerdictRevision]:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from jobs.app import App
+from jobs.app.app import App
 from recurring_eval.errors import InputError
-from storage.backups import list_backups
-from storage.restore import Restored, restore_backup
+from storage.file.backups import list_backups
+from storage.file.restore import Restored, restore_backup
 
 SHOWN = 10
 

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from jobs.app import App
+from jobs.app.app import App
 from recurring_eval.errors import InputError
-from storage.retention import Moved, move_old_verdicts
+from storage.file.retention import Moved, move_old_verdicts
 
 
 def retain(app: App, *, days: int | None = None) -> Moved:

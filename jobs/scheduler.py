@@ -2,7 +2,7 @@
 
 APScheduler keeps nothing (its job store is memory; the ledger is ours) and does
 nothing but ring: at every benchmark's slot and every `check_every`. The main thread
-waits for a ring and does a round (`jobs.scheduler_round`, which states the guarantee).
+waits for a ring and does a round (`jobs.schedule.round`, which states the guarantee).
 So jobs run one after the other in one thread, and a signal can end one cleanly.
 
 No timer needs to be right. All are computed in UTC from the slots themselves, never
@@ -13,9 +13,11 @@ back, the timers are set anew and a round is done at once.
 
 import logging
 import signal
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final
@@ -28,12 +30,16 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from jobs.config import Settings
-from jobs.job_ledger import StopRequested, plan_of
-from jobs.scheduler_round import Worker
-from jobs.slots import Slot
-from storage.benchmarks import benchmark_names
-from storage.errors import HistoryError
+from jobs.app.app import App
+from jobs.app.config import Settings
+from jobs.schedule.full_runs import FullRuns
+from jobs.schedule.ledger import StopRequested, plan_of, this_process
+from jobs.schedule.queue import Slot
+from jobs.schedule.round import Worker
+from jobs.schedule.watch_folders import watch_of
+from jobs.upkeep.back_up import back_up
+from storage.file.errors import HistoryError
+from storage.runs.benchmarks import benchmark_names
 
 log = logging.getLogger(__name__)
 
@@ -204,3 +210,70 @@ class Daemon:
 
 def _tell(event: Event) -> None:
     log.warning("timer %s did not ring in time; the ledger decides what is due", event.job_id)
+
+
+LOOK_AGAIN_S = 0.5
+
+
+def make_worker(app: App) -> Worker:
+    """Worker of this process with the real jobs."""
+    owner = this_process("schedule")
+    return Worker(
+        app=app,
+        owner=owner,
+        watch=watch_of(app.settings),
+        full_runs=FullRuns(owner=owner),
+        back_up=_back_up,
+    )
+
+
+def run_scheduler(app: App) -> None:
+    """Work as a daemon until SIGTERM or SIGINT.
+
+    Raises
+    ------
+    HistoryError
+        If the history cannot be opened at the start; later the daemon waits for it.
+    """
+    app.open_history(read_only=True).close()
+    Daemon(make_worker(app)).run()
+
+
+def run_once(app: App) -> bool:
+    """Do what is due now and see the full runs that it starts through.
+
+    Returns
+    -------
+    bool
+        False if anything failed, or SIGTERM cut it short; that is rolled back and noted.
+    """
+    app.open_history(read_only=True).close()
+    worker = make_worker(app)
+    former = signal.signal(signal.SIGTERM, _stop)
+    try:
+        return _once(app, worker)
+    except StopRequested:
+        return False
+    finally:
+        signal.signal(signal.SIGTERM, former)
+        worker.full_runs.stop(app)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise StopRequested
+
+
+def _once(app: App, worker: Worker) -> bool:
+    worker.watch.look(app.clock.now())
+    if worker.watch.has_new():
+        # A file is taken only if it rests between two looks.
+        time.sleep(max(watch.settle for watch in app.settings.watch).total_seconds())
+    fine = worker.round()
+    while worker.full_runs.running:
+        time.sleep(LOOK_AGAIN_S)
+        fine = worker.full_runs.look_after(app) and fine
+    return fine
+
+
+def _back_up(app: App) -> Path:
+    return back_up(app).backup

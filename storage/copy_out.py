@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from storage.archives import quoted
-from storage.history import History
+from storage.file.archives import quoted
+from storage.file.history import History
 
 
 def copy_out(history: History, sql: str, target: Path, options: str) -> int:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from recurring_eval.errors import InputError
-from storage.benchmarks import stored_bank
-from storage.history import History
+from storage.file.history import History
+from storage.runs.benchmarks import stored_bank
 
 
 def run_row_ids(history: History, benchmark_id: int, run_keys: Iterable[str]) -> dict[str, int]:

@@ -54,9 +54,9 @@ def start(
     quiet: QuietOption = False,
 ) -> None:
     """Open a session and name its first question."""
-    from jobs.adaptive_run import start_session
-    from jobs.app import start_app
-    from jobs.describe_session import describe_next, session_document
+    from jobs.app.app import start_app
+    from jobs.sessions.describe import describe_next, session_document
+    from jobs.sessions.steps import start_session
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     view = start_session(
@@ -83,9 +83,9 @@ def next_(
 
     The same ones again until more is told; never more than are left of k.
     """
-    from jobs.adaptive_run import ask_session
-    from jobs.app import start_app
-    from jobs.describe_session import describe_next, session_document
+    from jobs.app.app import start_app
+    from jobs.sessions.describe import describe_next, session_document
+    from jobs.sessions.steps import ask_session
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     view = ask_session(app, session, n)
@@ -121,12 +121,11 @@ def tell(
     its place. Verdicts told before are passed over, so a growing log can be told again
     and again; one that differs is refused.
     """
-    from jobs.adaptive_answers import parse_answers
-    from jobs.adaptive_log import answers_of_log
-    from jobs.adaptive_lookup import find_open
-    from jobs.adaptive_run import tell_session
-    from jobs.app import start_app
-    from jobs.describe_session import describe_progress, session_document
+    from jobs.app.app import start_app
+    from jobs.sessions.answers import answers_of_log, parse_answers
+    from jobs.sessions.describe import describe_progress, session_document
+    from jobs.sessions.session import find_open
+    from jobs.sessions.steps import tell_session
 
     if not verdicts and file is None:
         raise typer.BadParameter("tell QUESTION=VERDICT, or a log with --file FILE")
@@ -155,16 +154,16 @@ def show(
     quiet: QuietOption = False,
 ) -> None:
     """Show a session with its steps and estimate, or list the open ones."""
-    from jobs.adaptive_lookup import open_sessions
-    from jobs.adaptive_run import look_at_session
-    from jobs.app import start_app
-    from jobs.describe_session import (
+    from jobs.app.app import start_app
+    from jobs.sessions.describe import (
         describe_list,
         describe_whole,
         list_document,
         session_document,
         steps_document,
     )
+    from jobs.sessions.session import open_sessions
+    from jobs.sessions.steps import look_at_session
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if session is None:
@@ -200,9 +199,9 @@ def finish(
     quiet: QuietOption = False,
 ) -> None:
     """Close a session: store its run and final estimate."""
-    from jobs.adaptive_finish import finish_run
-    from jobs.app import start_app
-    from jobs.describe_session import describe_progress, session_document
+    from jobs.app.app import start_app
+    from jobs.sessions.describe import describe_progress, session_document
+    from jobs.sessions.finish import finish_run
     from recurring_eval.errors import InputError
     from recurring_eval.records import RunPurpose
 

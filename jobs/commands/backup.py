@@ -22,8 +22,8 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Copy the history while it is in use, and verify the copy."""
-    from jobs.app import start_app
-    from jobs.back_up import back_up
+    from jobs.app.app import start_app
+    from jobs.upkeep.back_up import back_up
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     done = back_up(app, folder=to, keep=keep)

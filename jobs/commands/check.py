@@ -13,7 +13,7 @@ from jobs.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from jobs.check_summary import CheckSummary
+    from jobs.estimating.check_rows import CheckSummary
 
 SHOWN = 5
 
@@ -45,9 +45,9 @@ def run(
     of it yet, from its own verdicts: on the subsets' questions, and on those that
     `hspr` would have asked, which takes about a second per run.
     """
-    from jobs.app import start_app
-    from jobs.check_full_run import check_full_runs
+    from jobs.app.app import start_app
     from jobs.commands.dates import start_of
+    from jobs.estimating.checks import check_full_runs
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     report = check_full_runs(

@@ -9,7 +9,7 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Rewrite the history without the space that deleted rows left."""
-    from jobs.app import start_app
+    from jobs.app.app import start_app
     from jobs.compact import compact
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

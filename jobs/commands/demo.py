@@ -25,7 +25,7 @@ def run(
     52 days are simulated, imported and calibrated, a release is tested on 200
     questions and then in full; the reports stay in the folder. Takes under a minute.
     """
-    from jobs.console import Console
+    from jobs.app.console import Console
     from jobs.demo import run_demo
     from recurring_eval.errors import InputError
 

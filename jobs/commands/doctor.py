@@ -19,8 +19,8 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Check that everything stored is whole, and will stay so; exit status 1 on a fault."""
-    from jobs.console import EXIT_ERROR, Console
-    from jobs.own_packages import foreign_packages
+    from jobs.app.console import EXIT_ERROR, Console
+    from jobs.upkeep.own_packages import foreign_packages
 
     if foreign := foreign_packages():
         # What follows may not even be importable.
@@ -28,8 +28,8 @@ def run(
             "; ".join(foreign) + "; install recurring-eval in an environment of its own"
         )
         raise typer.Exit(EXIT_ERROR)
-    from jobs.app import start_app
-    from jobs.doctor import examine, give_up_losses
+    from jobs.app.app import start_app
+    from jobs.upkeep.doctor import examine, give_up_losses
     from recurring_eval.errors import InputError
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -33,11 +33,11 @@ def run(
     """
     from pathlib import Path
 
-    from jobs.app import start_app
-    from jobs.describe_estimate import describe, document
-    from jobs.estimate_file import estimate_file
+    from jobs.app.app import start_app
+    from jobs.estimating.describe import describe, document
+    from jobs.estimating.file_estimates import estimate_file
+    from jobs.estimating.run_estimates import estimate_run
     from jobs.harnesses.discovery import looks_like_log
-    from jobs.submit_results import estimate_run
     from recurring_eval.errors import InputError
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -18,7 +18,7 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Write every table to a file of its own."""
-    from jobs.app import start_app
+    from jobs.app.app import start_app
     from jobs.export_tables import export
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -81,12 +81,12 @@ def run(
     agent and benchmark may follow. A log that is wrong is refused whole;
     importing a log again changes nothing.
     """
-    from jobs.app import start_app
-    from jobs.console import EXIT_ERROR
+    from jobs.app.app import start_app
+    from jobs.app.console import EXIT_ERROR
     from jobs.harnesses.harness import ReadOptions
     from jobs.harnesses.verdict_rule import read_rules
-    from jobs.import_report import REFUSED
-    from jobs.import_runs import ImportOptions, import_runs
+    from jobs.importing.import_runs import ImportOptions, import_runs
+    from jobs.importing.report import REFUSED
     from recurring_eval.errors import InputError
     from recurring_eval.records import RunPurpose
 

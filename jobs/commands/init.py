@@ -17,9 +17,9 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Write a commented recurring-eval.toml and an empty history."""
+    from jobs.app.console import Console
     from jobs.clock import SystemClock
-    from jobs.console import Console
-    from jobs.start_project import start_project
+    from jobs.upkeep.start_project import start_project
 
     started = start_project(folder, now=SystemClock().now(), config=config)
     Console(as_json=as_json, quiet=quiet).result(

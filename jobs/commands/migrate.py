@@ -9,7 +9,7 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Bring the tables of the history up to date, after a backup."""
-    from jobs.app import start_app
+    from jobs.app.app import start_app
     from jobs.migrate_history import migrate_history
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -1,7 +1,7 @@
 """The options every command has.
 
 A command takes ``config: ConfigOption = None, as_json: JsonOption = False,
-quiet: QuietOption = False`` and hands them to `jobs.app.start_app`.
+quiet: QuietOption = False`` and hands them to `jobs.app.app.start_app`.
 """
 
 from pathlib import Path

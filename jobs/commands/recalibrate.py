@@ -41,11 +41,11 @@ def run(
 
     A night that is done already is left alone, so it is safe to run again.
     """
-    from jobs.app import start_app
+    from jobs.app.app import start_app
+    from jobs.app.console import EXIT_ERROR
     from jobs.commands.dates import read_date
-    from jobs.console import EXIT_ERROR
-    from jobs.publish_report import publish_nightly_reports
-    from jobs.recalibrate import recalibrate
+    from jobs.nights.recalibrate import recalibrate
+    from jobs.pages.publish import publish_nightly_reports
     from recurring_eval.errors import RecurringEvalError
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -62,11 +62,10 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Compare methods on past runs: which one, with how many questions, fits our agent."""
-    from jobs.app import start_app
-    from jobs.replay import replay
-    from jobs.replay_files import write_files
-    from jobs.replay_options import ReplayOptions
-    from jobs.replay_report import document, text
+    from jobs.app.app import start_app
+    from jobs.replaying.options import ReplayOptions
+    from jobs.replaying.replay import replay
+    from jobs.replaying.report import document, text, write_files
 
     if jobs is None:
         from joblib import cpu_count

@@ -21,7 +21,7 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Put a backup in the place of the history, whose files are set aside."""
-    from jobs.app import start_app
+    from jobs.app.app import start_app
     from jobs.restore import restore
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -17,7 +17,7 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Move verdicts of old runs to Parquet files beside the history, where they stay readable."""
-    from jobs.app import start_app
+    from jobs.app.app import start_app
     from jobs.retain import retain
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -15,7 +15,7 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """List the verdicts of a run that later imports replaced."""
-    from jobs.app import start_app
+    from jobs.app.app import start_app
     from jobs.list_revisions import revisions_of
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

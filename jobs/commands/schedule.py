@@ -24,11 +24,11 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Run as a daemon: nights, reports, backups, planned full runs and watched folders."""
-    from jobs.app import start_app
-    from jobs.console import EXIT_ERROR
-    from jobs.print_schedule import print_schedule
-    from jobs.schedule_log import start_logging
-    from jobs.scheduler_start import run_once, run_scheduler
+    from jobs.app.app import start_app
+    from jobs.app.console import EXIT_ERROR
+    from jobs.schedule.print import print_schedule
+    from jobs.schedule.round import start_logging
+    from jobs.scheduler import run_once, run_scheduler
 
     if words is not None and words and (words[0] != "print" or len(words) != 2):
         raise typer.BadParameter("write `schedule`, or `schedule print systemd|cron`")

@@ -41,9 +41,14 @@ def run(
     quiet: QuietOption = False,
 ) -> None:
     """Print which k questions to run before a release."""
-    from jobs.app import start_app
-    from jobs.phrase_selection import PLAIN_FORMATS, check_format, phrase_selection, write_files
-    from jobs.request_subset import request_subset
+    from jobs.app.app import start_app
+    from jobs.estimating.phrase_selection import (
+        PLAIN_FORMATS,
+        check_format,
+        phrase_selection,
+        write_files,
+    )
+    from jobs.estimating.subsets import request_subset
 
     app = start_app(config=config, as_json=as_json or output == "json", quiet=quiet)
     check_format(output)

@@ -21,7 +21,7 @@ from jobs.harnesses.plain_text import digest, is_timeout, plain_text, settings_t
 from jobs.harnesses.question_key import question_key
 from jobs.harnesses.run_builder import ERROR, TIMEOUT, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.undated import time_of_file, time_of_name
+from jobs.harnesses.times import time_of_file, time_of_name
 from jobs.harnesses.verdict_rule import VerdictRule, choose
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS

@@ -13,7 +13,7 @@ from jobs.harnesses.plain_text import plain_text, settings_text
 from jobs.harnesses.question_key import question_key
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
-from jobs.harnesses.swebench.instances import of_report
+from jobs.harnesses.swe_bench.instances import of_report
 from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule, score_outcome
 from recurring_eval.errors import InputError

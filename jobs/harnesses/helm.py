@@ -23,8 +23,7 @@ from jobs.harnesses.plain_text import plain_text, settings_text
 from jobs.harnesses.question_key import question_key
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time
-from jobs.harnesses.undated import time_of_file
+from jobs.harnesses.times import read_time, time_of_file
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING

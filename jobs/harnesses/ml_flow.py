@@ -9,7 +9,6 @@ from typing import Final
 
 from jobs.harnesses.filtered_dataset import filtered_dataset
 from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
-from jobs.harnesses.id_field import choose_id_field, keys_of
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -21,10 +20,10 @@ from jobs.harnesses.json_files import (
 )
 from jobs.harnesses.peek import Peek
 from jobs.harnesses.plain_text import digest, plain_text, settings_text
+from jobs.harnesses.question_key import choose_id_field, keys_of
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time
-from jobs.harnesses.undated import time_of_file
+from jobs.harnesses.times import read_time, time_of_file
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING

@@ -7,18 +7,18 @@ from jobs.harnesses.hal import Hal
 from jobs.harnesses.harbor import Harbor
 from jobs.harnesses.harness import Harness, SelectingHarness
 from jobs.harnesses.helm import Helm
-from jobs.harnesses.inspect_ai import InspectAi
+from jobs.harnesses.inspect_ai.reader import InspectAi
 from jobs.harnesses.langfuse import Langfuse
-from jobs.harnesses.lm_eval import LmEval
-from jobs.harnesses.long_table import LongTable
+from jobs.harnesses.lm_eval.reader import LmEval
 from jobs.harnesses.ml_flow import MlFlow
 from jobs.harnesses.openai_evals import OpenAiEvals
 from jobs.harnesses.phoenix import Phoenix
-from jobs.harnesses.promptfoo import Promptfoo
-from jobs.harnesses.py_test import PyTest
-from jobs.harnesses.swe_bench import SweBench
+from jobs.harnesses.promptfoo.reader import Promptfoo
+from jobs.harnesses.py_test.reader import PyTest
+from jobs.harnesses.swe_bench.reader import SweBench
+from jobs.harnesses.table.long_table import LongTable
+from jobs.harnesses.table.wide_table import WideTable
 from jobs.harnesses.terminal_bench import TerminalBench
-from jobs.harnesses.wide_table import WideTable
 from recurring_eval.errors import InputError
 
 AUTO: Final = "auto"

@@ -1,6 +1,5 @@
 """Models fitted on the history of full runs."""
 
-from recurring_eval.calibration.held_out import held_out_log_likelihood
 from recurring_eval.calibration.mirt import fit_mirt, mirt_log_posterior
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_selection import (
@@ -9,7 +8,12 @@ from recurring_eval.calibration.mirt_selection import (
     preferred,
     select_mirt,
 )
-from recurring_eval.calibration.rasch import RaschModel, fit_rasch, log_posterior
+from recurring_eval.calibration.rasch import (
+    RaschModel,
+    fit_rasch,
+    held_out_log_likelihood,
+    log_posterior,
+)
 
 __all__ = [
     "MirtCandidate",

@@ -1,13 +1,13 @@
-"""Multidimensional 2PL model of a history of runs: joint posterior mode."""
+"""Where the multidimensional 2PL fit starts: a factorisation of working logits."""
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import linalg
 
 from recurring_eval.calibration.mirt_model import MirtModel
-from recurring_eval.calibration.mirt_newton import Mode, maximise
-from recurring_eval.calibration.mirt_objective import Objective
-from recurring_eval.calibration.mirt_orientation import orientation
-from recurring_eval.calibration.mirt_start import factor_start
+from recurring_eval.calibration.mirt_newton import Floats, Mode, Objective, Pair, maximise
 from recurring_eval.calibration.rasch import (
     DIFFICULTY_SD,
     PRIOR_PRECISION,
@@ -16,8 +16,114 @@ from recurring_eval.calibration.rasch import (
     canonical_order,
 )
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
+from recurring_eval.irt import logit, sigmoid
 from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix
+
+SMALLEST_WEIGHT: Final = 0.05
+"""Floor of p(1 - p), so that one surprising verdict does not become a factor of its own."""
+
+
+def factor_start(passes: Floats, trials: Floats, dimensions: int) -> Pair:
+    """Leading singular vectors of the logits that one Newton step from the margins implies.
+
+    The margins (smoothed pass rates of runs and questions) give each cell a
+    probability p; its working logit is that probability's plus ``(y - p) / p(1 - p)``.
+    Missing cells keep the margins' logit. Runs and questions without a verdict
+    start, and stay, at zero.
+    """
+    run_logit = _margin_logit(passes, trials, axis=1) - _margin_logit(passes, trials, axis=None)
+    question_logit = _margin_logit(passes, trials, axis=0)
+    rate = np.divide(passes, trials, out=np.zeros_like(passes), where=trials > 0)
+    p = sigmoid(np.add.outer(run_logit, question_logit))
+    surprise = np.where(trials > 0, rate - p, 0.0) / np.maximum(p * (1.0 - p), SMALLEST_WEIGHT)
+    working = run_logit[:, np.newaxis] + surprise
+    answered_runs = np.asarray(trials.any(axis=1))
+    answered_questions = np.asarray(trials.any(axis=0))
+    working *= np.outer(answered_runs, answered_questions)
+    ability, slopes = _leading_factors(working, dimensions)
+    ability *= answered_runs[:, np.newaxis]  # rounding leaves specks in an empty row
+    return Pair(runs=ability, questions=np.column_stack([slopes, -question_logit]))
+
+
+def _margin_logit(passes: Floats, trials: Floats, *, axis: int | None) -> Floats:
+    return logit((passes.sum(axis=axis) + 0.5) / (trials.sum(axis=axis) + 1.0))
+
+
+def _leading_factors(working: Floats, dimensions: int) -> tuple[Floats, Floats]:
+    """Best approximation ``ability @ slopes.T`` with abilities of unit mean square."""
+    m, n = working.shape
+    if m > n:
+        slopes, ability = _leading_factors(working.T, dimensions)
+        scale = np.linalg.norm(ability, axis=0) / np.sqrt(m)
+        scale = np.where(scale > 0, scale, 1.0)
+        return ability / scale, slopes * scale
+    _, vectors = linalg.eigh(
+        working @ working.T, subset_by_index=[m - dimensions, m - 1], check_finite=False
+    )
+    ability = vectors[:, ::-1] * np.sqrt(m)
+    return ability, working.T @ ability / m
+
+
+CLEARANCE: Final = 1e-6
+"""How far past zero a rotation goes, relatively, so that rounding cannot undo it."""
+
+
+def orientation(ability: Floats, slopes: Floats, scores: Floats) -> Floats:
+    """Rotation to principal axes that point upwards, (d, d).
+
+    ``ability @ rotation`` and ``slopes @ rotation`` have axes in the order of
+    their variance. On each axis the covariance of ability with the scores and
+    the sum of the discriminations are not negative. An axis on which the two
+    disagree is turned towards the leading one, by the least angle that mends
+    it. Only when the two disagree over all axes together, which no rotation can
+    mend, is the covariance alone made non-negative.
+
+    Parameters
+    ----------
+    ability : ndarray, shape (m, d)
+    slopes : ndarray, shape (n, d)
+    scores : ndarray, shape (m,)
+        Pass rates of the runs, NaN for a run without a verdict.
+
+    Returns
+    -------
+    ndarray, shape (d, d)
+        Orthogonal.
+    """
+    _, axes = np.linalg.eigh(ability.T @ ability)
+    rotation = axes[:, ::-1].copy()
+    scored = np.isfinite(scores)
+    centred = scores[scored] - scores[scored].mean()
+    by_score = centred @ ability[scored] @ rotation
+    by_slope = slopes.sum(axis=0) @ rotation
+    sign = np.where(np.where(by_score != 0, by_score, by_slope) < 0, -1.0, 1.0)
+    rotation, by_score, by_slope = rotation * sign, by_score * sign, by_slope * sign
+    if by_score @ by_slope <= 0:
+        return rotation
+    for _ in range(len(rotation) ** 2):
+        against = np.flatnonzero(by_score * by_slope < 0)
+        if not len(against):
+            break
+        turn = _turn(int(against[0]), int(np.argmax(by_score * by_slope)), by_score, by_slope)
+        rotation, by_score, by_slope = rotation @ turn, by_score @ turn, by_slope @ turn
+    return rotation * np.where(by_score + by_slope < 0, -1.0, 1.0)
+
+
+def _turn(against: int, leading: int, by_score: Floats, by_slope: Floats) -> Floats:
+    """Plane rotation that lifts the slope sum on axis `against` just above zero.
+
+    It keeps the sum of ``by_score * by_slope`` over the two axes, so the
+    leading axis pays for the axis it mends.
+    """
+    tilt = -by_slope[against] / by_slope[leading] * (1.0 + CLEARANCE)
+    cosine = 1.0 / np.hypot(1.0, tilt)
+    sine = tilt * cosine
+    turn = np.eye(len(by_score))
+    turn[[against, leading], [against, leading]] = cosine
+    turn[leading, against] = sine
+    turn[against, leading] = -sine
+    return turn
 
 
 def fit_mirt(

@@ -1,6 +1,5 @@
 """Estimators of a full pass rate: numeric functions on arrays aligned with a model."""
 
-from recurring_eval.estimators.feasible import clip_to_feasible, feasible_range
 from recurring_eval.estimators.gpirt import (
     RANDOM_DIVISOR,
     STRATA_DIVISOR,
@@ -9,9 +8,8 @@ from recurring_eval.estimators.gpirt import (
     gpirt_score,
     gpirt_weight,
 )
-from recurring_eval.estimators.pirt import pirt_score
-from recurring_eval.estimators.score_variance import ScoreVariance, score_variance
-from recurring_eval.estimators.weighted import weighted_score
+from recurring_eval.estimators.observed import clip_to_feasible, feasible_range, weighted_score
+from recurring_eval.estimators.pirt import ScoreVariance, pirt_score, score_variance
 
 __all__ = [
     "RANDOM_DIVISOR",

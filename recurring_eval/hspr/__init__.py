@@ -11,15 +11,14 @@ from recurring_eval.hspr.calibration import (
     calibrate_average,
     calibrate_staged,
     signature_rows,
+    thin_sources,
 )
 from recurring_eval.hspr.config import AVERAGE, HsprConfig, LatentPrior
 from recurring_eval.hspr.model import HsprModel, fit_sources
 from recurring_eval.hspr.result import HsprResult
-from recurring_eval.hspr.run import run_checkpoints, run_hspr
 from recurring_eval.hspr.selection import HsprSelection, select_configuration
-from recurring_eval.hspr.session import HsprSession
+from recurring_eval.hspr.session import HsprSession, run_checkpoints, run_hspr
 from recurring_eval.hspr.source_rates import ZeroInflatedBeta
-from recurring_eval.hspr.sources import thin_sources
 
 __all__ = [
     "AVERAGE",

@@ -9,11 +9,10 @@ from scipy import stats
 
 from recurring_eval.ability import estimate_abilities
 from recurring_eval.baselines.aipw import aipw_scores
-from recurring_eval.baselines.midrange import midrange_questions
-from recurring_eval.baselines.ridge import ridge_scores
-from recurring_eval.calibration.imputed import imputed_rates
+from recurring_eval.baselines.midrange import midrange_questions, ridge_scores
 from recurring_eval.calibration.rasch import RaschModel, fit_rasch
 from recurring_eval.estimators import weighted_score
+from recurring_eval.irt import imputed_rates
 from recurring_eval.methods.estimate import LEVEL
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod

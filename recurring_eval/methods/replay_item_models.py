@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from recurring_eval.baselines.atlas import atlas_runs
 from recurring_eval.baselines.factor_score import RANK, factor_scores
 from recurring_eval.baselines.faq import faq_runs
-from recurring_eval.baselines.four_pl import FourPl
-from recurring_eval.baselines.four_pl_fit import fit_four_pl
+from recurring_eval.baselines.four_pl import FourPl, fit_four_pl
 from recurring_eval.baselines.logistic_factorisation import Factorisation, select_factorisation
 from recurring_eval.calibration.logistic_factors import LogisticFactors, fit_logistic_factors
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.subsets.pass_rate_strata import pass_rate_strata
+from recurring_eval.subsets.random import pass_rate_strata
 
 Floats = NDArray[np.float64]
 

@@ -8,16 +8,15 @@ import numpy as np
 from recurring_eval.calibration import fit_rasch
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_selection import select_mirt
-from recurring_eval.calibration.rasch_model import RaschModel
+from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.estimators import GpirtConstants, weighted_score
-from recurring_eval.estimators.mirt_gpirt import fit_mirt_gpirt_constants, mirt_gpirt_score
+from recurring_eval.estimators.gpirt import fit_mirt_gpirt_constants, mirt_gpirt_score
 from recurring_eval.methods.evidence import aligned_weights
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.records import Subset
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.subsets.irt_kmeans import irt_kmeans_subset
-from recurring_eval.subsets.response_kmeans import response_kmeans_subset
+from recurring_eval.subsets.kmeans import irt_kmeans_subset, response_kmeans_subset
 
 Features = Literal["responses", "parameters"]
 

@@ -10,7 +10,7 @@ from recurring_eval.estimators import weighted_score
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.subsets.pass_rate_strata import pass_rate_strata
+from recurring_eval.subsets.random import pass_rate_strata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,13 @@
 """Records that every layer shares: runs, verdicts, subsets and estimates."""
 
-from recurring_eval.records.ability_estimate import AbilityEstimate
-from recurring_eval.records.bank import Bank
-from recurring_eval.records.hspr_diagnostics import HsprDiagnostics
+from recurring_eval.records.bank import Bank, Subset
+from recurring_eval.records.estimate import (
+    AbilityEstimate,
+    Flag,
+    HsprDiagnostics,
+    ScoreDistribution,
+    ScoreEstimate,
+)
 from recurring_eval.records.run import (
     FAIL,
     FULL_RUN_MIN_VALID,
@@ -13,9 +18,6 @@ from recurring_eval.records.run import (
     RunLog,
     RunPurpose,
 )
-from recurring_eval.records.score_distribution import ScoreDistribution
-from recurring_eval.records.score_estimate import Flag, ScoreEstimate
-from recurring_eval.records.subset import Subset
 
 __all__ = [
     "FAIL",

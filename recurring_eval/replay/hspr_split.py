@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from recurring_eval.hspr import HsprConfig, fit_sources, run_checkpoints, signature_rows
+from recurring_eval.hspr.calibration import evenly_spaced
 from recurring_eval.hspr.model import MIN_SOURCES
-from recurring_eval.hspr.sources import evenly_spaced
 from recurring_eval.methods.hspr import HSPR
 from recurring_eval.replay.residuals import ReplayResidual
 from recurring_eval.response_matrix import ResponseMatrix

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.replay.splits import EVERYONE, Fold, Plan, Split, TargetGroup
-from recurring_eval.replay.windows import CalibrationSpan
+from recurring_eval.replay.splits import EVERYONE, CalibrationSpan, Fold, Plan, Split, TargetGroup
 
 FOLDS: Final = "folds"
 CHRONOLOGICAL: Final = "chronological"

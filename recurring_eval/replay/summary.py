@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.replay.budgets import Budget
 from recurring_eval.replay.engine import BudgetEstimates, FoldEstimates
 from recurring_eval.replay.metrics import (
     ScoreMetrics,
+    TargetErrors,
     mean_metrics,
     mean_of_known,
     score_metrics,
+    target_errors,
 )
-from recurring_eval.replay.splits import Plan, Split
-from recurring_eval.replay.target_errors import TargetErrors, target_errors
+from recurring_eval.replay.splits import Budget, Plan, Split
 from recurring_eval.response_matrix import ResponseMatrix
 
 FoldKey = tuple[int, int, str]

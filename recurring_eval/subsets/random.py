@@ -1,13 +1,34 @@
-"""Uniform random subsets, the baseline every design is compared with."""
+"""Sharing a number of questions out in proportion to the sizes of groups."""
 
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.records import Subset
 from recurring_eval.subsets.stratified import key_ranks, subset_of
 from recurring_eval.validation import require_subset_size
+
+
+def proportional_quotas(sizes: NDArray[np.integer], k: int) -> NDArray[np.int64]:
+    """Quotas that sum to k, by largest remainders in integer arithmetic, shape of `sizes`.
+
+    A quota is at most its group's size; of equal remainders the first group
+    is served first.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (g,)
+    k : int
+        At most the sum of the sizes.
+    """
+    counts = np.asarray(sizes, dtype=np.int64)
+    quotas, remainders = np.divmod(counts * k, max(int(counts.sum()), 1))
+    for group in np.argsort(-remainders, kind="stable")[: k - int(quotas.sum())]:
+        quotas[group] += 1
+    return quotas
+
 
 RANDOM: Final = "random"
 """Design name, part of a subset's hash."""
@@ -40,3 +61,55 @@ def random_subset(
     by_key = np.argsort(key_ranks(model.question_ids))
     chosen = by_key[rng.permutation(n)[:k]]
     return subset_of(model, bank_version, chosen, np.full(k, 1.0 / k), seed=seed, design=RANDOM)
+
+
+N_STRATA: Final = 10
+
+
+def pass_rate_strata(
+    passes: NDArray[np.integer],
+    trials: NDArray[np.integer],
+    k: int,
+    *,
+    n_strata: int = N_STRATA,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Weights of k questions drawn inside strata of near-equal size, shape (n,).
+
+    Questions are ordered by their share of passes, equal shares at random, and
+    cut as numpy.array_split does. Each stratum gets its proportional part of k,
+    rounded by largest remainders, and every drawn question stands for an equal
+    part of its stratum.
+
+    Parameters
+    ----------
+    passes, trials : ndarray of int, shape (n,)
+        Totals of the history by question. A question without a verdict counts
+        as passed half of the time.
+    k : int
+        ``1 <= k <= n``.
+    n_strata : int, optional
+        At most this many; never more than k, so that none stays empty.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Zero where not drawn; sums to 1.
+
+    References
+    ----------
+    The "Stratified" baseline of HSPR; its recipe is not published.
+    """
+    n = len(passes)
+    require_subset_size(k, n)
+    # One correctly rounded division: equal fractions are equal floats.
+    share = np.divide(passes, trials, out=np.full(n, 0.5), where=trials > 0)
+    order = np.lexsort((rng.permutation(n), share))
+    strata = np.array_split(order, min(n_strata, k))
+    quotas = proportional_quotas(np.array([len(stratum) for stratum in strata]), k)
+    weights = np.zeros(n)
+    for stratum, quota in zip(strata, quotas, strict=True):
+        drawn = rng.permutation(stratum)[:quota]
+        weights[drawn] = len(stratum) / (n * quota)
+    return weights

@@ -17,9 +17,9 @@ HOMES = {
     "apscheduler": r"jobs/scheduler\.py$",
     "fastapi": r"jobs/service",
     "uvicorn": r"jobs/service",
-    "typer": r"jobs/(cli|console)\.py$|jobs/commands/",
-    "pydantic": r"jobs/(config|service)",
-    "pydantic_settings": r"jobs/config",
+    "typer": r"jobs/(cli|app/console)\.py$|jobs/commands/",
+    "pydantic": r"jobs/(app/config|service)",
+    "pydantic_settings": r"jobs/app/config",
 }
 SQL = re.compile(
     r"\b(SELECT\s.+\sFROM|INSERT\s+INTO|DELETE\s+FROM|CREATE\s+TABLE|UPDATE\s+\w+\s+SET)\b",
@@ -28,7 +28,7 @@ SQL = re.compile(
 HTML = re.compile(
     r"</?(html|body|div|span|table|td|tr|svg|script|style|p|h[1-6])\b[^>]*>", re.IGNORECASE
 )
-MAX_LINES = 250
+MAX_LINES = 350
 
 
 def sources() -> list[Path]:

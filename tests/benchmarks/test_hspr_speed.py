@@ -8,7 +8,7 @@ import pytest
 
 from recurring_eval.hspr import AVERAGE, fit_sources, run_hspr, select_configuration
 from recurring_eval.hspr.evaluation import random_order
-from recurring_eval.hspr.nodes import normal_nodes
+from recurring_eval.hspr.proposal import normal_nodes
 from tests.recurring_eval.hspr.builders import config_of, matrix_of
 from tests.reference import naive_hspr as naive
 from tests.response_matrices import read_wide_csv

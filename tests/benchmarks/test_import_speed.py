@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from recurring_eval.records import MISSING
-from storage.history import History
-from storage.runs import list_runs, write_runs
-from storage.verdicts import load_log
+from storage.file.history import History
+from storage.runs.runs import list_runs, write_runs
+from storage.runs.verdicts import load_log
 from tests.storage.builders import NOW
 
 pytestmark = pytest.mark.benchmark

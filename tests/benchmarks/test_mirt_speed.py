@@ -7,7 +7,7 @@ import pytest
 
 from recurring_eval.adaptive import replay_sessions, start_session
 from recurring_eval.calibration import fit_mirt, select_mirt
-from recurring_eval.calibration.mirt_start import factor_start
+from recurring_eval.calibration.mirt import factor_start
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulationOptions, simulate_history
 from tests.mirt_models import mirt_by_lbfgs, random_mirt_model

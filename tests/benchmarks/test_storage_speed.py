@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from recurring_eval.records import Bank, RunLog
-from storage.benchmarks import create_benchmark, save_bank
-from storage.history import History
-from storage.runs import list_runs, write_runs
-from storage.verdicts import load_matrix
+from storage.file.history import History
+from storage.runs.benchmarks import create_benchmark, save_bank
+from storage.runs.runs import list_runs, write_runs
+from storage.runs.verdicts import load_matrix
 from tests.storage.builders import BENCHMARK, NOW, START, days
 
 pytestmark = pytest.mark.benchmark

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from jobs.doctor import examine
-from storage.backups import backup_problem, list_backups
-from storage.facts import history_facts
-from storage.history import History
-from storage.job_runs import JobStatus, list_job_runs
-from storage.runs import list_runs
+from jobs.upkeep.doctor import examine
+from storage.file.backups import backup_problem, list_backups
+from storage.file.facts import history_facts
+from storage.file.history import History
+from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.runs.runs import list_runs
 from tests.durability.work import BENCHMARK, QUESTIONS, app_on
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.doctor import Checkup, examine
 from jobs.restore import restore
-from storage.errors import HistoryDamagedError
-from storage.facts import history_facts
-from storage.history import History
-from storage.runs import list_runs
+from jobs.upkeep.doctor import Checkup, examine
+from storage.file.errors import HistoryDamagedError
+from storage.file.facts import history_facts
+from storage.file.history import History
+from storage.runs.runs import list_runs
 from tests.durability.work import BENCHMARK, app_on
 from tests.storage.damage import flip, log_of, truncate
 

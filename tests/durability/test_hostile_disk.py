@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.write_long_table import write_long_table
-from storage.facts import history_facts
-from storage.history import History
-from storage.runs import list_runs
+from jobs.demo import write_long_table
+from storage.file.facts import history_facts
+from storage.file.history import History
+from storage.runs.runs import list_runs
 from tests.durability.work import BENCHMARK, run_log
 from tests.jobs.command_line import Outcome
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.history import History
-from storage.job_runs import JobStatus, list_job_runs
+from storage.file.history import History
+from storage.ledger.job_runs import JobStatus, list_job_runs
 from tests.durability.check import assert_whole
 from tests.durability.work import compete
 

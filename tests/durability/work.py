@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.app import App, start_app
-from jobs.back_up import back_up
+from jobs.app.app import App, start_app
 from jobs.clock import FixedClock
 from jobs.compact import compact
+from jobs.demo import write_long_table
 from jobs.harnesses.registry import HARNESSES
-from jobs.import_runs import ImportOptions, import_runs
+from jobs.importing.import_runs import ImportOptions, import_runs
 from jobs.migrate_history import migrate_history
-from jobs.recalibrate import recalibrate
+from jobs.nights.recalibrate import recalibrate
 from jobs.retain import retain
-from jobs.show_status import show_status
-from jobs.write_long_table import write_long_table
+from jobs.upkeep.back_up import back_up
+from jobs.upkeep.status import show_status
 from recurring_eval.records import RunLog
-from storage.runs import list_runs
-from storage.verdicts import load_matrix
+from storage.runs.runs import list_runs
+from storage.runs.verdicts import load_matrix
 
 BENCHMARK = "bench"
 FIRST = datetime(2025, 3, 3, 9, tzinfo=UTC)

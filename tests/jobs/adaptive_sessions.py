@@ -7,7 +7,7 @@ import numpy as np
 
 from jobs.randomness import generator
 from recurring_eval.hspr import HsprSession
-from storage.calibrations import latest_calibration
+from storage.calibrations.calibrations import latest_calibration
 from tests.jobs.command_line import Outcome, invoke
 from tests.jobs.histories import BENCHMARK, pass_matrix, reading
 

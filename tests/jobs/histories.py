@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from jobs.app import App, start_app
+from jobs.app.app import App, start_app
 from jobs.clock import FixedClock
-from jobs.write_long_table import write_long_table
+from jobs.demo import write_long_table
 from recurring_eval.records import RunLog
 from recurring_eval.simulate import SimulationOptions, simulate_history, simulated_logs
-from storage.history import History
+from storage.file.history import History
 from tests.jobs.command_line import Outcome, invoke
 
 FIRST_DAY: Final = date(2025, 3, 3)

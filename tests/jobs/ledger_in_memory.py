@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from jobs.nightly_queue import LEASE_EXPIRED, SETTLED, NightPlan, count_failures
-from storage.job_runs import JobRun, JobStatus
+from jobs.schedule.queue import LEASE_EXPIRED, SETTLED, NightPlan, count_failures
+from storage.ledger.job_runs import JobRun, JobStatus
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.adaptive_session import AdaptiveSession
+from jobs.sessions.session import AdaptiveSession
 from recurring_eval.records import RunKind, RunPurpose
-from storage.adaptive_sessions import find_session
-from storage.estimates import list_estimates
-from storage.runs import find_run
-from storage.verdicts import load_log
+from storage.calibrations.estimates import list_estimates
+from storage.runs.runs import find_run
+from storage.runs.verdicts import load_log
+from storage.sessions.adaptive_sessions import find_session
 from tests.jobs.adaptive_sessions import (
     KEYS,
     adaptive,
@@ -192,7 +192,7 @@ def test_nothing_is_stored_when_the_estimate_cannot_be(calibrated, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("jobs.adaptive_finish.keep_estimate", broken)
+        patch.setattr("jobs.sessions.finish.keep_estimate", broken)
         assert "No space left" in one_error_line(adaptive("finish", "last", code=1))
     assert tables(calibrated) == before
     assert document("finish", "last")["finished"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jobs.adaptive_answers import parse_answers
+from jobs.sessions.answers import parse_answers
 from tests.jobs.adaptive_sessions import adaptive, document, words_of_agent
 from tests.jobs.command_line import invoke, one_error_line, write_runs_csv
 from tests.jobs.histories import BENCHMARK, CONFIG, command, logs, night_of, start, tables

@@ -1,7 +1,7 @@
 """Adaptive sessions while other things happen to the history."""
 
 from recurring_eval.records import RunKind
-from storage.runs import list_runs
+from storage.runs.runs import list_runs
 from tests.jobs.adaptive_sessions import adaptive, document, live_through, words_of_agent
 from tests.jobs.command_line import one_error_line, write_runs_csv
 from tests.jobs.histories import BENCHMARK, command, pass_matrix, reading, tables
@@ -15,7 +15,7 @@ def test_a_verdict_told_while_finishing_is_not_lost(calibrated, monkeypatch):
         document("tell", "last", f"{late}=pass")
 
     with monkeypatch.context() as patch:
-        patch.setattr("jobs.adaptive_finish._require_complete", meanwhile)
+        patch.setattr("jobs.sessions.finish._require_complete", meanwhile)
         error = one_error_line(adaptive("finish", "last", code=1))
     assert "was told more while it was being finished; nothing was stored" in error
     assert not [row for row in tables(calibrated)["run"] if "adaptive" in row]
@@ -32,7 +32,7 @@ def test_a_session_finished_by_somebody_else_is_not_stored_twice(calibrated, mon
         monkeypatch.chdir(calibrated)
         document("finish", "last")
 
-    monkeypatch.setattr("jobs.adaptive_finish._require_complete", meanwhile)
+    monkeypatch.setattr("jobs.sessions.finish._require_complete", meanwhile)
     assert "was finished on" in one_error_line(adaptive("finish", "last", code=1))
     with reading(calibrated) as history:
         assert len(list_runs(history, BENCHMARK, kinds=[RunKind.ADAPTIVE])) == 1

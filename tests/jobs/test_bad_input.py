@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from jobs.write_long_table import write_long_table
+from jobs.demo import write_long_table
 from tests.jobs.command_line import HEADER, invoke, one_error_line
 from tests.jobs.histories import command, logs, only, tables, verdict_table
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pytest
 
-from jobs.calibration_window import choose_window, end_of
+from jobs.nights.history import choose_window, end_of
 from recurring_eval.records import Run, RunKind, RunPurpose
 
 DAY = date(2025, 3, 31)

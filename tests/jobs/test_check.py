@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jobs.write_long_table import write_long_table
-from storage.calibrations import calibration_by_id
-from storage.checks import list_checks
-from storage.subsets import find_subset
+from jobs.demo import write_long_table
+from storage.calibrations.calibrations import calibration_by_id
+from storage.calibrations.checks import list_checks
+from storage.calibrations.subsets import find_subset
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     AS_OF,

@@ -5,8 +5,8 @@ import pytest
 
 from jobs.randomness import generator
 from recurring_eval.hspr import HsprSession
-from storage.calibrations import latest_calibration
-from storage.history import History
+from storage.calibrations.calibrations import latest_calibration
+from storage.file.history import History
 from tests.jobs.command_line import invoke
 from tests.jobs.histories import BENCHMARK, SIZES, command, covered, pass_matrix, reading
 

@@ -89,7 +89,7 @@ def test_errors_become_one_line(project, monkeypatch, error, shown):
     def broken(*args: object, **kwargs: object) -> None:
         raise error
 
-    monkeypatch.setattr("jobs.import_runs.import_runs", broken)
+    monkeypatch.setattr("jobs.importing.import_runs.import_runs", broken)
     outcome = invoke("import", "x.csv")
     assert one_error_line(outcome).startswith(shown)
     assert outcome.out == ""
@@ -99,7 +99,7 @@ def test_debugging_lets_the_traceback_through(project, monkeypatch):
     def broken(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr("jobs.import_runs.import_runs", broken)
+    monkeypatch.setattr("jobs.importing.import_runs.import_runs", broken)
     monkeypatch.setenv("RECURRING_EVAL_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         invoke("import", "x.csv")

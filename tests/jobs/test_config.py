@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.config import BenchmarkSettings, Settings, window_days
-from jobs.config_file import load_settings
-from jobs.start_project import CONFIG_TEXT
+from jobs.app.config import BenchmarkSettings, Settings, window_days
+from jobs.app.config_file import load_settings
+from jobs.upkeep.start_project import CONFIG_TEXT
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.console import Console, to_json
+from jobs.app.console import Console, to_json
 from recurring_eval.records import Flag
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from recurring_eval.simulate import SimulationOptions
-from storage.history import History
-from storage.runs import find_run
-from storage.subsets import find_subset
+from storage.calibrations.subsets import find_subset
+from storage.file.history import History
+from storage.runs.runs import find_run
 from tests.jobs.command_line import invoke, one_error_line
 from tests.jobs.histories import start, tables
 
@@ -25,7 +25,7 @@ def quick(monkeypatch):
         "jobs.demo.SimulationOptions",
         lambda: SimulationOptions(n_questions=210, runs_per_day=2, experiment_share=0.3),
     )
-    monkeypatch.setattr("jobs.publish_report.render_nightly", lambda page: "<html></html>")
+    monkeypatch.setattr("jobs.pages.publish.render_nightly", lambda page: "<html></html>")
 
 
 def test_two_demos_of_a_seed_tell_what_their_histories_hold(folder, quick, monkeypatch):

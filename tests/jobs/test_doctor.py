@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.own_packages import foreign_packages
-from storage.history import History
-from storage.job_runs import take_lease
+from jobs.upkeep.own_packages import foreign_packages
+from storage.file.history import History
+from storage.ledger.job_runs import take_lease
 from tests.jobs.command_line import invoke, one_error_line, write_runs_csv
 from tests.storage.damage import flip, truncate
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jobs.write_long_table import write_long_table
-from storage.calibrations import latest_calibration, list_calibrations
-from storage.estimates import list_estimates
-from storage.subsets import find_subset
+from jobs.demo import write_long_table
+from storage.calibrations.calibrations import latest_calibration, list_calibrations
+from storage.calibrations.estimates import list_estimates
+from storage.calibrations.subsets import find_subset
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     AS_OF,

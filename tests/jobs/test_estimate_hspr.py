@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from jobs.nightly_page import nightly_page
-from jobs.targets import Target
-from jobs.write_long_table import write_long_table
+from jobs.app.targets import Target
+from jobs.demo import write_long_table
+from jobs.pages.nightly import nightly_page
 from recurring_eval.records import FAIL, MISSING
-from storage.adaptive_sessions import SessionStep, add_steps, save_session
-from storage.calibrations import latest_calibration
-from storage.estimates import latest_estimate
-from storage.history import History
-from storage.runs import find_run
+from storage.calibrations.calibrations import latest_calibration
+from storage.calibrations.estimates import latest_estimate
+from storage.file.history import History
+from storage.runs.runs import find_run
+from storage.sessions.adaptive_sessions import SessionStep, add_steps, save_session
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     BENCHMARK,

@@ -7,10 +7,10 @@ import pytest
 
 from jobs.harnesses.registry import harness_names
 from recurring_eval.records import RunKind, RunPurpose
-from storage.benchmarks import benchmark_names, create_benchmark, current_bank
-from storage.history import History
-from storage.runs import list_runs
-from storage.verdicts import load_matrix
+from storage.file.history import History
+from storage.runs.benchmarks import benchmark_names, create_benchmark, current_bank
+from storage.runs.runs import list_runs
+from storage.runs.verdicts import load_matrix
 from tests.jobs.command_line import HEADER, invoke, one_error_line, write_runs_csv
 from tests.shared_data import shared_path
 
@@ -262,7 +262,7 @@ def test_purpose_and_family_from_flag_file_and_rules(project):
 
 def save_subset_of(project, ids):
     from recurring_eval.records import Subset
-    from storage.subsets import save_subset
+    from storage.calibrations.subsets import save_subset
 
     with History.open(project / "history.duckdb") as history:
         bank = current_bank(history, "b")

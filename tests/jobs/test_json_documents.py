@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jobs.write_long_table import write_long_table
+from jobs.demo import write_long_table
 from tests.jobs.command_line import invoke
 from tests.jobs.histories import logs, night_of, only
 
@@ -103,7 +103,7 @@ def test_status(calibrated):
 
 
 def test_report(calibrated, monkeypatch):
-    monkeypatch.setattr("jobs.publish_report.render_nightly", lambda page: "<html></html>")
+    monkeypatch.setattr("jobs.pages.publish.render_nightly", lambda page: "<html></html>")
     found = document("report")
     assert set(found) >= {"reports", "index"}
     assert len(found["reports"]) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from recurring_eval.errors import FitError, NotEnoughDataError
 from recurring_eval.hspr.selection import KAPPA_GRID, LATENT_GRID
-from storage.calibrations import latest_calibration
+from storage.calibrations.calibrations import latest_calibration
 from tests.jobs.histories import (
     BENCHMARK,
     SIZES,
@@ -128,7 +128,7 @@ def test_sources_that_cannot_be_fitted_do_not_stop_the_night(small, monkeypatch,
     def fail(*_, **__):
         raise error("no luck tonight")
 
-    monkeypatch.setattr("jobs.nightly_hspr.calibrate_average", fail)
+    monkeypatch.setattr("jobs.nights.fit.calibrate_average", fail)
     result = night(small)
     assert result["status"] == "calibrated"
     assert "; no hspr: no luck tonight; " in result["message"]

@@ -5,9 +5,9 @@ import pytest
 
 from recurring_eval.calibration import mirt_log_posterior, select_mirt
 from recurring_eval.errors import FitError
-from storage.calibrations import latest_calibration
-from storage.runs import list_runs
-from storage.verdicts import load_matrix
+from storage.calibrations.calibrations import latest_calibration
+from storage.runs.runs import list_runs
+from storage.runs.verdicts import load_matrix
 from tests.jobs.histories import BENCHMARK, command, logs, night_of, reading, start
 
 N_DAYS = 16
@@ -63,7 +63,7 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_night(long_project, mon
     def fail(*_, **__):
         raise FitError("no luck tonight")
 
-    monkeypatch.setattr("jobs.nightly_model.select_mirt", fail)
+    monkeypatch.setattr("jobs.nights.fit.select_mirt", fail)
     day = night_of(N_DAYS)
     command(long_project, "recalibrate", "--as-of", str(day), "--force")
     with reading(long_project) as history:

@@ -7,8 +7,8 @@ import joblib
 import pytest
 from pydantic import ValidationError
 
-from jobs.config import ReplaySettings
-from jobs.parallel_backend import parallel_backend
+from jobs.app.config import ReplaySettings
+from jobs.replaying.tasks import parallel_backend
 from recurring_eval.errors import InputError
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.app import start_app
-from jobs.nightly_page import nightly_page
-from jobs.targets import Target
-from jobs.write_long_table import write_long_table
-from storage.calibrations import latest_calibration
-from storage.subsets import published_subsets
+from jobs.app.app import start_app
+from jobs.app.targets import Target
+from jobs.demo import write_long_table
+from jobs.pages.nightly import nightly_page
+from storage.calibrations.calibrations import latest_calibration
+from storage.calibrations.subsets import published_subsets
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     AS_OF,
@@ -45,7 +45,7 @@ def seen_until(folder, day):
 @pytest.fixture
 def unrendered(monkeypatch):
     """Pages that are cheap to write."""
-    monkeypatch.setattr("jobs.publish_report.render_nightly", lambda page: f"<p>{page.day}</p>")
+    monkeypatch.setattr("jobs.pages.publish.render_nightly", lambda page: f"<p>{page.day}</p>")
 
 
 def test_the_page_of_a_night_shows_what_was_known_that_night(calibrated):

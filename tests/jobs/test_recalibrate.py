@@ -7,16 +7,20 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from jobs import night, recalibrate
-from jobs.write_long_table import write_long_table
+from jobs.demo import write_long_table
+from jobs.nights import night, recalibrate
 from recurring_eval.calibration import fit_rasch
 from recurring_eval.errors import FitError, InputError
-from storage.caches import load_cache
-from storage.calibrations import calibration_by_id, latest_calibration, list_calibrations
-from storage.job_runs import list_job_runs
-from storage.runs import list_runs
-from storage.subsets import find_subset, list_subsets, published_subsets
-from storage.verdicts import load_matrix
+from storage.calibrations.caches import load_cache
+from storage.calibrations.calibrations import (
+    calibration_by_id,
+    latest_calibration,
+    list_calibrations,
+)
+from storage.calibrations.subsets import find_subset, list_subsets, published_subsets
+from storage.ledger.job_runs import list_job_runs
+from storage.runs.runs import list_runs
+from storage.runs.verdicts import load_matrix
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     AS_OF,
@@ -174,7 +178,7 @@ def test_a_failed_fit_keeps_the_former_model_in_force(calibrated, monkeypatch):
     def refuse(matrix):
         raise FitError("the Rasch fit did not converge in 100 iterations")
 
-    monkeypatch.setattr("jobs.nightly_model.fit_rasch", refuse)
+    monkeypatch.setattr("jobs.nights.fit.fit_rasch", refuse)
     former = latest(calibrated).calibration_id
     before = tables(calibrated, without=["job_run", "commit_log"])
     day = night_of(12)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs import replay_tasks
-from jobs.replay_journal import JOURNAL
+from jobs.replaying import tasks as replay_tasks
+from jobs.replaying.journal import JOURNAL
 from tests.jobs.command_line import invoke, write_runs_csv
 
 KEYS = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from jobs.console import Console
-from jobs.replay_progress import Progress
-from jobs.replay_tasks import Task
+from jobs.app.console import Console
+from jobs.replaying.progress import Progress
+from jobs.replaying.tasks import Task
 from recurring_eval.replay.engine import FoldEstimates
 
 

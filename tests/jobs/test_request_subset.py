@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from storage.calibrations import latest_calibration
-from storage.subsets import find_subset
+from storage.calibrations.calibrations import latest_calibration
+from storage.calibrations.subsets import find_subset
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     BENCHMARK,

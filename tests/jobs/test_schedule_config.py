@@ -4,8 +4,8 @@ from datetime import time, timedelta
 
 import pytest
 
-from jobs.config_file import load_settings
-from jobs.config_schedule import fill_in
+from jobs.app.config_file import load_settings
+from jobs.app.config_schedule import fill_in
 from recurring_eval.errors import InputError
 
 

@@ -18,16 +18,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobs.app import start_app
-from jobs.job_ledger import JobKey, take_attempt
-from jobs.nightly_queue import PROCESS_GONE
-from jobs.process_name import is_gone, this_process
-from jobs.scheduler import Daemon, SlotTrigger, Timers
-from jobs.scheduler_start import make_worker
-from jobs.slots import Slot
-from storage.errors import HistoryError
-from storage.history import History
-from storage.job_runs import JobRun, JobStatus, last_beat, list_job_runs
+from jobs.app.app import start_app
+from jobs.schedule.ledger import JobKey, is_gone, take_attempt, this_process
+from jobs.schedule.queue import PROCESS_GONE, Slot
+from jobs.scheduler import Daemon, SlotTrigger, Timers, make_worker
+from storage.file.errors import HistoryError
+from storage.file.history import History
+from storage.ledger.job_runs import JobRun, JobStatus, last_beat, list_job_runs
 from tests.jobs.command_line import invoke
 from tests.jobs.small_benchmarks import import_benchmarks
 

@@ -7,12 +7,11 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from jobs.app import start_app
-from jobs.full_run_cadence import FullRunState, full_run_due
-from jobs.full_runs import FullRuns, planned_full_runs
-from jobs.job_ledger import FULL_RUN, read_ledger
-from jobs.targets import Target
-from storage.job_runs import JobStatus, list_job_runs
+from jobs.app.app import start_app
+from jobs.app.targets import Target
+from jobs.schedule.full_runs import FullRuns, FullRunState, full_run_due, planned_full_runs
+from jobs.schedule.ledger import FULL_RUN, read_ledger
+from storage.ledger.job_runs import JobStatus, list_job_runs
 from tests.jobs.small_benchmarks import import_benchmarks
 
 LAST = datetime(2026, 11, 20, 9, tzinfo=UTC)

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.nightly_queue import (
+from jobs.schedule.queue import (
     MOST_INTERRUPTIONS,
     STOPPED,
     NightState,
+    Slot,
     due_nights,
     forgone_nights,
     latest_ahead,
     next_attempt,
     night_states,
 )
-from jobs.slots import Slot
-from storage.job_runs import JobStatus
+from storage.ledger.job_runs import JobStatus
 from tests.jobs.ledger_in_memory import MemoryLedger, a_plan
 
 UTC_SLOT = Slot(at=time(2), zone=ZoneInfo("UTC"))

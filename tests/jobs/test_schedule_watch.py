@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.app import start_app
-from jobs.config_schedule import WatchSettings
-from jobs.watch_folders import FolderWatch, import_watched, watch_of
-from storage.benchmarks import benchmark_names
-from storage.errors import HistoryLockedError
-from storage.job_runs import JobStatus, list_job_runs
-from storage.runs import list_runs
+from jobs.app.app import start_app
+from jobs.app.config_schedule import WatchSettings
+from jobs.schedule.watch_folders import FolderWatch, import_watched, watch_of
+from storage.file.errors import HistoryLockedError
+from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.runs.benchmarks import benchmark_names
+from storage.runs.runs import list_runs
 from tests.jobs.command_line import write_runs_csv
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -138,7 +138,7 @@ def test_a_locked_history_is_no_reason_to_forget_a_file(app, project, monkeypatc
         raise HistoryLockedError("in use")
 
     with monkeypatch.context() as patch:
-        patch.setattr("jobs.watch_folders.import_runs", locked)
+        patch.setattr("jobs.schedule.watch_folders.import_runs", locked)
         assert not import_watched(app, watch, owner="w@x:1:")
     assert import_watched(app, watch, owner="w@x:1:")
     assert len(runs(app)) == 1

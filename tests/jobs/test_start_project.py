@@ -4,9 +4,9 @@ import tomllib
 from datetime import UTC, datetime
 
 from jobs.clock import FixedClock
-from jobs.start_project import start_project
-from storage.benchmarks import benchmark_names
-from storage.history import History
+from jobs.upkeep.start_project import start_project
+from storage.file.history import History
+from storage.runs.benchmarks import benchmark_names
 from tests.jobs.command_line import invoke, one_error_line
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.show_status import describe_status, show_status
+from jobs.upkeep.status import describe_status, show_status
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     AS_OF,
@@ -48,7 +48,7 @@ def test_the_age_of_the_model_runs_with_the_clock(imported):
     command(imported, "recalibrate", "--as-of", str(night_of(5)), "--no-report")
     (made,) = show_status(app_on(imported, night_of(6)))
     assert made.model_age_hours == 0.0  # made later than this clock says: never negative
-    from jobs.recalibrate import recalibrate
+    from jobs.nights.recalibrate import recalibrate
 
     recalibrate(app_on(imported, night_of(8), hour=3), as_of=night_of(7))
     (state,) = show_status(app_on(imported, night_of(8) + timedelta(days=1), hour=15))

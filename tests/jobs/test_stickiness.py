@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from jobs.recalibrate import recalibrate
+from jobs.nights.recalibrate import recalibrate
 from recurring_eval.records import Subset
 from recurring_eval.subsets import stratified_subset
-from storage.calibrations import calibration_on
-from storage.subsets import published_subset, subset_history
+from storage.calibrations.calibrations import calibration_on
+from storage.calibrations.subsets import published_subset, subset_history
 from tests.jobs.histories import (
     BENCHMARK,
     app_on,

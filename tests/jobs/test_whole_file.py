@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.whole_file import csv_text, write_whole
+from jobs.app.whole_file import csv_text, write_whole
 
 
 def test_a_file_is_replaced_as_a_whole_and_its_folder_made(tmp_path: Path) -> None:

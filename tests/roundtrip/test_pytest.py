@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jobs.harnesses.harness import LogUnit, ReadOptions
-from jobs.harnesses.py_test import PyTest
+from jobs.harnesses.py_test.reader import PyTest
 from tests.roundtrip.environments import run_command, tool_environment
 from tests.roundtrip.projects import calibrated, check_recognised, selected
 

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobs.targets import Target
-from storage.job_runs import JobStatus
+from jobs.app.targets import Target
+from storage.ledger.job_runs import JobStatus
 from tests.scheduler_travel.world import Killed, Life, World, a_world
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from jobs.job_ledger import BACKUP, REPORT, StopRequested
-from storage.alerts import AlertState, list_alerts
-from storage.job_runs import JobStatus
+from jobs.schedule.ledger import BACKUP, REPORT, StopRequested
+from storage.ledger.alerts import AlertState, list_alerts
+from storage.ledger.job_runs import JobStatus
 from tests.scheduler_travel.world import Killed, Life, a_world
 
 START = datetime(2027, 3, 10, 12, tzinfo=UTC)

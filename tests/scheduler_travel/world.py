@@ -12,20 +12,20 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.app import App
+from jobs.app.app import App
+from jobs.app.config import Settings
+from jobs.app.config_schedule import ScheduleSettings
+from jobs.app.console import Console
+from jobs.app.targets import Target
 from jobs.clock import FixedClock
-from jobs.config import Settings
-from jobs.config_schedule import ScheduleSettings
-from jobs.console import Console
-from jobs.full_runs import FullRuns
-from jobs.import_runs import ImportOptions, import_runs
-from jobs.job_ledger import RECALIBRATE
-from jobs.night import Night, NightResult
-from jobs.scheduler_round import Worker
-from jobs.targets import Target
-from jobs.watch_folders import FolderWatch
-from storage.history import History
-from storage.job_runs import JobRun, JobStatus, finish_job, list_job_runs
+from jobs.importing.import_runs import ImportOptions, import_runs
+from jobs.nights.night import Night, NightResult
+from jobs.schedule.full_runs import FullRuns
+from jobs.schedule.ledger import RECALIBRATE
+from jobs.schedule.round import Worker
+from jobs.schedule.watch_folders import FolderWatch
+from storage.file.history import History
+from storage.ledger.job_runs import JobRun, JobStatus, finish_job, list_job_runs
 from tests.jobs.command_line import write_runs_csv
 
 

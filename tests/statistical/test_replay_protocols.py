@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.app import start_app
-from jobs.replay import Replay, replay
-from jobs.replay_options import ReplayOptions
+from jobs.app.app import start_app
+from jobs.replaying.options import ReplayOptions
+from jobs.replaying.replay import Replay, replay
 from recurring_eval.simulate import OTHER_FAMILY_RUNS, SimulationOptions, simulate_history
 
 pytestmark = pytest.mark.statistical

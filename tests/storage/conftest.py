@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from recurring_eval.records import Run
-from storage.benchmarks import create_benchmark, save_bank
-from storage.history import History
-from storage.runs import list_runs, write_runs
+from storage.file.history import History
+from storage.runs.benchmarks import create_benchmark, save_bank
+from storage.runs.runs import list_runs, write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 

@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from storage.benchmarks import create_benchmark, save_bank
-from storage.history import History
-from storage.runs import write_runs
+from storage.file.history import History
+from storage.runs.benchmarks import create_benchmark, save_bank
+from storage.runs.runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,9 +9,9 @@ from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.estimators.gpirt import GpirtConstants
 from recurring_eval.records import Run
 from recurring_eval.replay.residuals import ReplayResidual
-from storage.calibrations import CalibrationRecord, save_calibration
-from storage.history import History
-from storage.verdicts import load_matrix
+from storage.calibrations.calibrations import CalibrationRecord, save_calibration
+from storage.file.history import History
+from storage.runs.verdicts import load_matrix
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, bank
 
 NIGHT = date(2026, 3, 1)

@@ -10,7 +10,11 @@ import pytest
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import Run
-from storage.adaptive_sessions import (
+from storage.file.errors import HistoryError
+from storage.file.export import export_tables
+from storage.file.history import History
+from storage.runs.benchmarks import create_benchmark, save_bank
+from storage.sessions.adaptive_sessions import (
     SessionRecord,
     SessionStep,
     add_steps,
@@ -19,10 +23,6 @@ from storage.adaptive_sessions import (
     list_sessions,
     save_session,
 )
-from storage.benchmarks import create_benchmark, save_bank
-from storage.errors import HistoryError
-from storage.export import export_tables
-from storage.history import History
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, bank, days
 from tests.storage.derived import calibration, save
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.accept_loss import accepted_losses
-from storage.backups import Backup, backup_problem, list_backups, prune_backups, write_backup
-from storage.compact import compact
-from storage.errors import HistoryDamagedError, HistoryError, HistoryLockedError
-from storage.files import sidecar_path
-from storage.history import History
-from storage.restore import restore_backup
-from storage.runs import list_runs
-from storage.sidecar import read_sidecar
+from storage.file.accept_loss import accepted_losses
+from storage.file.backups import Backup, backup_problem, list_backups, prune_backups, write_backup
+from storage.file.compact import compact
+from storage.file.errors import HistoryDamagedError, HistoryError, HistoryLockedError
+from storage.file.files import sidecar_path
+from storage.file.history import History
+from storage.file.restore import restore_backup
+from storage.file.sidecar import read_sidecar
+from storage.runs.runs import list_runs
 from tests.storage.builders import BENCHMARK, EMPTY, NOW
 from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
 from tests.storage.test_history import hold_in_another_process
@@ -108,7 +108,7 @@ def test_failing_backup_leaves_nothing(
     def fail(*_: object) -> list[str]:
         return ["a block is damaged"]
 
-    monkeypatch.setattr("storage.backups.find_damage", fail)
+    monkeypatch.setattr("storage.file.backups.find_damage", fail)
     with pytest.raises(HistoryDamagedError, match="is not whole: a block is damaged"):
         back_up(path, tmp_path / "b")
     assert list((tmp_path / "b").iterdir()) == []
@@ -211,7 +211,7 @@ def test_failing_compaction_leaves_the_history(
         raise OSError(28, "No space left on device")
 
     shutil.copy(path, path.with_name("copy"))
-    monkeypatch.setattr(f"storage.compact.{where}", fail)
+    monkeypatch.setattr(f"storage.file.compact.{where}", fail)
     with pytest.raises(HistoryError, match="was not compacted: No space left on device"):
         compact(path)
     monkeypatch.undo()

@@ -3,7 +3,8 @@
 import pytest
 
 from recurring_eval.errors import InputError
-from storage.benchmarks import (
+from storage.file.history import History
+from storage.runs.benchmarks import (
     bank_by_version,
     benchmark_names,
     create_benchmark,
@@ -11,7 +12,6 @@ from storage.benchmarks import (
     save_bank,
     stored_bank,
 )
-from storage.history import History
 from tests.storage.builders import BENCHMARK, NOW, bank
 
 

@@ -10,18 +10,16 @@ from recurring_eval.caching import build_cache
 from recurring_eval.calibration.mirt import fit_mirt
 from recurring_eval.errors import InputError
 from recurring_eval.records import Run, Subset
-from storage.benchmarks import save_bank
-from storage.caches import load_cache, save_cache
-from storage.calibrations import (
+from storage.calibrations.caches import load_cache, save_cache
+from storage.calibrations.calibrations import (
     add_residuals,
     calibration_by_id,
     calibration_on,
     latest_calibration,
     list_calibrations,
 )
-from storage.checks import FullRunCheck, list_checks, save_checks
-from storage.history import History
-from storage.subsets import (
+from storage.calibrations.checks import FullRunCheck, list_checks, save_checks
+from storage.calibrations.subsets import (
     find_subset,
     list_subsets,
     published_subset,
@@ -29,7 +27,9 @@ from storage.subsets import (
     save_subset,
     subset_history,
 )
-from storage.verdicts import load_matrix
+from storage.file.history import History
+from storage.runs.benchmarks import save_bank
+from storage.runs.verdicts import load_matrix
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, bank, days
 from tests.storage.derived import NIGHT, assert_same, calibration, save
 

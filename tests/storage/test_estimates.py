@@ -14,8 +14,8 @@ from recurring_eval.records import (
     ScoreDistribution,
     ScoreEstimate,
 )
-from storage.estimates import latest_estimate, list_estimates, save_estimate
-from storage.history import History
+from storage.calibrations.estimates import latest_estimate, list_estimates, save_estimate
+from storage.file.history import History
 from tests.storage.builders import BENCHMARK, NOW, days
 from tests.storage.derived import assert_same
 

@@ -14,11 +14,15 @@ from recurring_eval.hspr.selection import HsprSelection
 from recurring_eval.hspr.session import HsprSession
 from recurring_eval.records import Run
 from recurring_eval.response_matrix import ResponseMatrix
-from storage.calibrations import calibration_by_id, latest_calibration, list_calibrations
-from storage.history import History
-from storage.hspr_parameters import config_from_json, config_to_json
-from storage.runs import list_runs, write_runs
-from storage.verdicts import load_matrix
+from storage.calibrations.calibrations import (
+    calibration_by_id,
+    latest_calibration,
+    list_calibrations,
+)
+from storage.calibrations.hspr_parameters import config_from_json, config_to_json
+from storage.file.history import History
+from storage.runs.runs import list_runs, write_runs
+from storage.runs.verdicts import load_matrix
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, days, log
 from tests.storage.derived import NIGHT, assert_same, calibration, save
 

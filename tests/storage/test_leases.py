@@ -4,9 +4,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from storage.errors import HistoryError
-from storage.history import History
-from storage.job_runs import (
+from storage.file.errors import HistoryError
+from storage.file.history import History
+from storage.ledger.job_runs import (
     JobStatus,
     beat,
     due_retry,

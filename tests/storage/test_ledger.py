@@ -6,11 +6,11 @@ import pytest
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
-from storage.alerts import AlertState, list_alerts, open_alert
-from storage.history import History
-from storage.job_runs import JobStatus, finish_job, job_done, list_job_runs, start_job
-from storage.overview import agent_families, overview
-from storage.runs import write_runs
+from storage.file.history import History
+from storage.ledger.alerts import AlertState, list_alerts, open_alert
+from storage.ledger.job_runs import JobStatus, finish_job, job_done, list_job_runs, start_job
+from storage.runs.overview import agent_families, overview
+from storage.runs.runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 NIGHT = date(2026, 3, 1)

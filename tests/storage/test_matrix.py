@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING
-from storage.benchmarks import create_benchmark, save_bank
-from storage.history import History
-from storage.runs import list_runs, write_runs
-from storage.verdicts import load_matrix
+from storage.file.history import History
+from storage.runs.benchmarks import create_benchmark, save_bank
+from storage.runs.runs import list_runs, write_runs
+from storage.runs.verdicts import load_matrix
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 OUTCOMES = st.sampled_from([0, 1, "error", "timeout", "skipped"])

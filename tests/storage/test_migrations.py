@@ -5,9 +5,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.errors import SchemaError
-from storage.history import History
-from storage.migrate import Migration, apply_migrations, check_schema, shipped_migrations
+from storage.file.errors import SchemaError
+from storage.file.history import History
+from storage.file.migrate import Migration, apply_migrations, check_schema, shipped_migrations
 from tests.storage.builders import NOW
 
 ONE = Migration(version=1, name="one", sql="CREATE TABLE t (i INTEGER);")

@@ -7,19 +7,19 @@ import duckdb
 import numpy as np
 import pytest
 
-from storage.archives import verdict_source
-from storage.backups import write_backup
-from storage.errors import HistoryDamagedError
-from storage.export import export_tables
-from storage.facts import history_facts
-from storage.files import archive_folder
-from storage.history import History
-from storage.overview import overview
-from storage.restore import restore_backup
-from storage.retention import archive_files, move_old_verdicts
-from storage.revisions import list_revisions
-from storage.runs import find_run, list_runs, write_runs
-from storage.verdicts import load_log, load_matrix, load_reasons
+from storage.file.archives import verdict_source
+from storage.file.backups import write_backup
+from storage.file.errors import HistoryDamagedError
+from storage.file.export import export_tables
+from storage.file.facts import history_facts
+from storage.file.files import archive_folder
+from storage.file.history import History
+from storage.file.restore import restore_backup
+from storage.file.retention import archive_files, move_old_verdicts
+from storage.runs.overview import overview
+from storage.runs.revisions import list_revisions
+from storage.runs.runs import find_run, list_runs, write_runs
+from storage.runs.verdicts import load_log, load_matrix, load_reasons
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, days, log
 from tests.storage.damage import filled
 
@@ -136,7 +136,7 @@ def test_run_imported_again_comes_back(path: Path) -> None:
 def test_crash_leaves_each_verdict_in_one_place(
     path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    target = {"publish": "storage.retention.publish", "commit": "storage.history.commit"}
+    target = {"publish": "storage.file.retention.publish", "commit": "storage.file.history.commit"}
     with History.open(path) as history:
         before = everything(history)
 

@@ -4,9 +4,9 @@ import pytest
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunKind, RunPurpose
-from storage.benchmarks import create_benchmark, save_bank
-from storage.history import History
-from storage.runs import find_run, list_runs, write_runs
+from storage.file.history import History
+from storage.runs.benchmarks import create_benchmark, save_bank
+from storage.runs.runs import find_run, list_runs, write_runs
 from tests.storage.builders import BENCHMARK, NOW, START, bank, days, log
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.accept_loss import accept_loss, accepted_losses
-from storage.errors import HistoryDamagedError, HistoryError, HistoryNotFoundError
-from storage.files import sidecar_path
-from storage.history import History
-from storage.runs import list_runs
-from storage.sidecar import read_sidecar, write_sidecar
+from storage.file.accept_loss import accept_loss, accepted_losses
+from storage.file.errors import HistoryDamagedError, HistoryError, HistoryNotFoundError
+from storage.file.files import sidecar_path
+from storage.file.history import History
+from storage.file.sidecar import read_sidecar, write_sidecar
+from storage.runs.runs import list_runs
 from tests.storage.builders import BENCHMARK, EMPTY, NOW
 from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
 

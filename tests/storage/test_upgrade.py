@@ -6,18 +6,18 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.backups import list_backups
-from storage.errors import HistoryDamagedError, SchemaError
-from storage.facts import history_facts
-from storage.files import sidecar_path
-from storage.history import History
-from storage.job_runs import JobStatus, list_job_runs
-from storage.migrate import shipped_migrations
-from storage.overview import overview
-from storage.revisions import list_revisions
-from storage.runs import find_run, list_runs
-from storage.upgrade import upgrade
-from storage.verdicts import load_matrix
+from storage.file.backups import list_backups
+from storage.file.errors import HistoryDamagedError, SchemaError
+from storage.file.facts import history_facts
+from storage.file.files import sidecar_path
+from storage.file.history import History
+from storage.file.migrate import shipped_migrations
+from storage.file.upgrade import upgrade
+from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.runs.overview import overview
+from storage.runs.revisions import list_revisions
+from storage.runs.runs import find_run, list_runs
+from storage.runs.verdicts import load_matrix
 from tests.storage.builders import NOW
 from tests.storage.damage import filled
 
@@ -109,7 +109,7 @@ def test_failing_migration_leaves_history_and_backup(
     def fail(*_: object, **__: object) -> None:
         raise duckdb.IOException("IO Error: No space left on device")
 
-    monkeypatch.setattr("storage.upgrade.apply_migrations", fail)
+    monkeypatch.setattr("storage.file.upgrade.apply_migrations", fail)
     with pytest.raises(Exception, match="No space left on device; free some space"):
         upgrade(path, backup_folder=tmp_path / "backups", now=NOW)
     assert rows(path, "SELECT max(version) FROM schema_migration") == [(1,)]

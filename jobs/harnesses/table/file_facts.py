@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jobs.harnesses.table.column import Column
+from jobs.harnesses.table.columns import Column
 from jobs.harnesses.table.identifiers import TrialColumn
 from jobs.harnesses.table.verdict_words import says_yes
 

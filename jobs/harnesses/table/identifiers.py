@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.harnesses.question_key import check_id
-from jobs.harnesses.table.column import Column, RawTable, normalised
+from jobs.harnesses.table.columns import Column, RawTable, normalised
 from recurring_eval.errors import InputError
 
 _ALWAYS_RANKED: Final = ("seed", "k")

@@ -1,22 +1,83 @@
-"""Tables too large to be read at once: surveyed first, then read some runs at a time."""
+"""Rows of scattered runs, brought together through temporary files."""
 
-from collections.abc import Collection, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from jobs.harnesses.harness import LogFile, ReadOptions
-from jobs.harnesses.table.column import Column, RawTable
+from jobs.harnesses.table.columns import Column, RawTable, choose_names, has_content
 from jobs.harnesses.table.file_facts import FileFacts
 from jobs.harnesses.table.identifiers import read_keys
-from jobs.harnesses.table.names import choose_names, has_content
 from jobs.harnesses.table.parquet_file import ParquetTable
 from jobs.harnesses.table.run_logs import build_run_logs, runs_of_rows
-from jobs.harnesses.table.spool import spooled_parts
+
+_NUMBER: Final = "\0row"
+
+
+def spooled_parts(
+    batches: Iterator[pa.Table],
+    parts_of: Callable[[pa.Table], NDArray[np.intp]],
+    *,
+    n_parts: int,
+) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+    """Gather the rows of each part from a stream of rows in any order.
+
+    Parameters
+    ----------
+    batches : iterator of pyarrow.Table
+    parts_of : callable
+        Part of each row of a batch, shape (n_rows,).
+    n_parts : int
+
+    Yields
+    ------
+    rows : pyarrow.Table
+        All rows of a part, in the order of the stream.
+    numbers : ndarray of int64, shape (n_rows,)
+        Number of each row in the stream, from 1.
+    """
+    with tempfile.TemporaryDirectory(prefix="recurring-eval-") as folder:
+        paths = [Path(folder, f"{number}.parquet") for number in range(n_parts)]
+        _distribute(batches, parts_of, paths)
+        for path in paths:
+            rows = pq.read_table(path)
+            path.unlink()
+            numbers = rows.column(_NUMBER).to_numpy()
+            yield rows.drop_columns([_NUMBER]), numbers
+
+
+def _distribute(
+    batches: Iterator[pa.Table],
+    parts_of: Callable[[pa.Table], NDArray[np.intp]],
+    paths: list[Path],
+) -> None:
+    writers: dict[int, pq.ParquetWriter] = {}
+    n_rows = 0
+    try:
+        for batch in batches:
+            numbers = pa.array(np.arange(n_rows + 1, n_rows + batch.num_rows + 1))
+            n_rows += batch.num_rows
+            part = parts_of(batch)
+            order = np.argsort(part, kind="stable")
+            rows = batch.append_column(_NUMBER, numbers).take(pa.array(order))
+            starts = np.flatnonzero(np.diff(part[order], prepend=-1))
+            ends = [*starts[1:].tolist(), len(part)]
+            for start, end in zip(starts.tolist(), ends, strict=True):
+                number = int(part[order[start]])
+                if number not in writers:
+                    writers[number] = pq.ParquetWriter(paths[number], rows.schema)
+                writers[number].write_table(rows.slice(start, end - start))
+    finally:
+        for writer in writers.values():
+            writer.close()
+
 
 LARGE_ROWS: Final = 1_000_000
 PART_ROWS: Final = 500_000

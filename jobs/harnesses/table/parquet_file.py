@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from jobs.harnesses.table.column import Column, RawTable
-from jobs.harnesses.table.jsonl_file import LIST_SEPARATOR
-from jobs.harnesses.table.names import wanted_headers
+from jobs.harnesses.table.columns import Column, RawTable, wanted_headers
+from jobs.harnesses.table.text_files import LIST_SEPARATOR
 from recurring_eval.errors import InputError
 
 

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.harnesses.harness import ReadOptions
-from jobs.harnesses.table.amounts import amounts
-from jobs.harnesses.table.column import Column, RawTable
-from jobs.harnesses.table.distinct_rows import drop_repeated_rows
+from jobs.harnesses.table.columns import Column, RawTable
 from jobs.harnesses.table.file_facts import FileFacts
 from jobs.harnesses.table.identifiers import (
     Keys,
@@ -19,7 +17,13 @@ from jobs.harnesses.table.identifiers import (
     read_keys,
     read_trials,
 )
-from jobs.harnesses.table.run_facts import UNKNOWN_AGENT, Facts, RunFacts
+from jobs.harnesses.table.run_facts import (
+    UNKNOWN_AGENT,
+    Facts,
+    RunFacts,
+    amounts,
+    drop_repeated_rows,
+)
 from jobs.harnesses.table.times import NO_TIME, read_times
 from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
 from recurring_eval.errors import InputError

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from jobs.harnesses.table.column import Column, RawTable
+from jobs.harnesses.table.columns import Column, RawTable
 from recurring_eval.errors import InputError
 
 NO_TIME: Final = np.iinfo(np.int64).min

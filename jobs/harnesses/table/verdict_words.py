@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.harnesses.table.column import Column, RawTable
+from jobs.harnesses.table.columns import Column, RawTable
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from jobs.harnesses.question_key import question_key
-from storage.history import History
+from storage.file.history import History
 
 Cell = tuple[str, int]
 

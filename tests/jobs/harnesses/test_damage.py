@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jobs.harnesses.harness import ReadOptions
-from jobs.import_sources import read_sources
-from storage.history import History
+from jobs.importing.sources import read_sources
+from storage.file.history import History
 from tests.jobs.command_line import invoke
 from tests.jobs.harnesses.made_logs import (
     DEFLATED,

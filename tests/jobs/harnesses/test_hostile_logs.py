@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.harnesses.harness import ReadOptions
-from jobs.import_sources import Source, read_sources
+from jobs.importing.sources import Source, read_sources
 from tests.jobs.command_line import invoke
 from tests.jobs.harnesses.reading import write
 from tests.jobs.harnesses.stored import stored_runs

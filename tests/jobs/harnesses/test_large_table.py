@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.harnesses.harness import LogUnit, ReadOptions
-from jobs.harnesses.long_table import LongTable
 from jobs.harnesses.table import large_table
 from jobs.harnesses.table.large_table import open_large
-from jobs.part_notes import merged_notes
+from jobs.harnesses.table.long_table import LongTable
+from jobs.importing.report import merged_notes
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
 from tests.jobs.command_line import invoke, one_error_line

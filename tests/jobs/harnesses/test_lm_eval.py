@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from jobs.harnesses.lm_eval import LmEval
+from jobs.harnesses.lm_eval.reader import LmEval
 from jobs.harnesses.selection import SelectionContext
 from recurring_eval.errors import InputError
 from tests.jobs.command_line import invoke, one_error_line

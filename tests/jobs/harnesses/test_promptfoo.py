@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs.harnesses.promptfoo import Promptfoo
+from jobs.harnesses.promptfoo.reader import Promptfoo
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from tests.jobs.harnesses.reading import SUBSET, context, read_log, read_run, refusal, words, write

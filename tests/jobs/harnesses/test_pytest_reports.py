@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from jobs.harnesses.py_test import PyTest
-from jobs.harnesses.pytest_report.junit_form import node_id_of
+from jobs.harnesses.py_test.reader import PyTest
+from jobs.harnesses.py_test.reports import node_id_of
 from recurring_eval.errors import InputError
 from tests.jobs.harnesses.reading import SUBSET, context, read_log, read_run, refusal, words, write
 

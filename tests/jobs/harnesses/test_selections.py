@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.harnesses.inspect_ai import InspectAi
+from jobs.harnesses.inspect_ai.reader import InspectAi
 from jobs.harnesses.question_key import logged_id, question_key
 from jobs.harnesses.selection import (
     SelectionContext,

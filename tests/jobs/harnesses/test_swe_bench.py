@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from jobs.harnesses.selection import SelectionContext
-from jobs.harnesses.swe_bench import SweBench
+from jobs.harnesses.swe_bench.reader import SweBench
 from recurring_eval.errors import InputError
 from tests.jobs.command_line import invoke, one_error_line
 from tests.jobs.harnesses.made_logs import swebench_report

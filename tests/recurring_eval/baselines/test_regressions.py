@@ -5,8 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from recurring_eval.baselines.aipw import aipw_released_score, aipw_score, aipw_scores
-from recurring_eval.baselines.midrange import midrange_questions
-from recurring_eval.baselines.ridge import ridge_scores
+from recurring_eval.baselines.midrange import midrange_questions, ridge_scores
 from recurring_eval.errors import InputError, NotEnoughDataError
 
 I_OUTCOMES, I_ASKED, I_REST = (

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from recurring_eval.calibration import MirtModel, fit_mirt, mirt_log_posterior
-from recurring_eval.calibration.mirt_objective import Objective, Pair
-from recurring_eval.calibration.mirt_start import factor_start
+from recurring_eval.calibration.mirt import factor_start
+from recurring_eval.calibration.mirt_newton import Objective, Pair
 from recurring_eval.errors import InputError, NotEnoughDataError
 from tests.mirt_models import mirt_by_lbfgs, simulate_mirt, textbook_objective
 from tests.response_matrices import make_matrix, permuted

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recurring_eval.calibration.mirt_orientation import orientation
+from recurring_eval.calibration.mirt import orientation
 
 
 @settings(max_examples=200, deadline=None)

@@ -9,10 +9,9 @@ from scipy import special
 
 from recurring_eval.errors import InputError
 from recurring_eval.hspr import AVERAGE, HsprSession, score_answers
-from recurring_eval.hspr.expected_score import expected_score
+from recurring_eval.hspr.answers import expected_score
 from recurring_eval.hspr.group_rates import Outcome
-from recurring_eval.hspr.history_likelihood import log_likelihood
-from recurring_eval.hspr.posterior import NodePosterior
+from recurring_eval.hspr.posterior import NodePosterior, log_likelihood
 from tests.recurring_eval.hspr.builders import config_of, model_of_groups
 
 N = 40

@@ -16,7 +16,7 @@ from recurring_eval.hspr.ablations import (
     without_hierarchy,
 )
 from recurring_eval.hspr.diagnostics import draw_resolution, integration_resolution, support
-from recurring_eval.hspr.run import run_checkpoints
+from recurring_eval.hspr.session import run_checkpoints
 from tests.recurring_eval.hspr.builders import config_of, matrix_of
 from tests.recurring_eval.hspr.test_sources import simulated
 

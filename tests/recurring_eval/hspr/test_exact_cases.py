@@ -9,10 +9,10 @@ from recurring_eval.hspr.acquisition import choose_group, gains
 from recurring_eval.hspr.evaluation import Evaluation, canonical_order
 from recurring_eval.hspr.group_rates import Outcome
 from recurring_eval.hspr.item_fit import regularised_newton, source_abilities
+from recurring_eval.hspr.model import signature_groups
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.hspr.proposal import GroupCounts, map_proposal
-from recurring_eval.hspr.score_posterior import score_posterior
-from recurring_eval.hspr.signatures import signature_groups
+from recurring_eval.hspr.result import score_posterior
 from recurring_eval.hspr.source_rates import fit_zero_inflated_beta
 from tests.recurring_eval.hspr.builders import config_of, model_of_groups
 from tests.shared_data import shared_path

@@ -11,8 +11,8 @@ from recurring_eval.hspr.evaluation import Evaluation, canonical_order, random_o
 from recurring_eval.hspr.group_rates import Outcome
 from recurring_eval.hspr.model import fit_sources
 from recurring_eval.hspr.posterior import NodePosterior
-from recurring_eval.hspr.run import run_hspr
-from recurring_eval.hspr.score_posterior import score_posterior
+from recurring_eval.hspr.result import score_posterior
+from recurring_eval.hspr.session import run_hspr
 from tests.recurring_eval.hspr.builders import config_of, model_of_groups
 from tests.reference import naive_hspr as naive
 from tests.response_matrices import read_wide_csv

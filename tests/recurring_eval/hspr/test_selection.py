@@ -8,12 +8,12 @@ import pytest
 
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.hspr import fit_sources, run_hspr, select_configuration
-from recurring_eval.hspr.leave_one_out import held_out_rows
 from recurring_eval.hspr.selection import (
     KAPPA_GRID,
     LATENT_GRID,
     Candidate,
     best_candidate,
+    held_out_rows,
 )
 from tests.recurring_eval.hspr.builders import config_of
 from tests.recurring_eval.hspr.test_sources import simulated

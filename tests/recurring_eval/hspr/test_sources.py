@@ -9,8 +9,12 @@ from scipy import optimize
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.hspr import fit_sources, thin_sources
 from recurring_eval.hspr.item_fit import fit_items, residual_directions
-from recurring_eval.hspr.model import DEFAULT_TRIAL_CORRELATION, trial_correlation
-from recurring_eval.hspr.signatures import group_means, signature_groups
+from recurring_eval.hspr.model import (
+    DEFAULT_TRIAL_CORRELATION,
+    group_means,
+    signature_groups,
+    trial_correlation,
+)
 from recurring_eval.response_matrix import ResponseMatrix
 from tests.recurring_eval.hspr.builders import matrix_of
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from recurring_eval.replay.advise import Verdict, advise
-from recurring_eval.replay.metrics import ScoreMetrics
+from recurring_eval.replay.metrics import ScoreMetrics, TargetErrors
 from recurring_eval.replay.summary import MetricRow
-from recurring_eval.replay.target_errors import TargetErrors
 from tests.response_matrices import make_matrix
 
 MATRIX = make_matrix(np.ones((3, 100), dtype=int))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recurring_eval.errors import InputError
-from recurring_eval.replay.budgets import distinct_sizes, parse_budget, parse_budgets
+from recurring_eval.replay.splits import distinct_sizes, parse_budget, parse_budgets
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.methods import MethodEstimates, ReplayMethod
 from recurring_eval.methods.replay_methods import replay_method_named
 from recurring_eval.replay import protocols
-from recurring_eval.replay.budgets import parse_budgets
 from recurring_eval.replay.engine import run_fold
-from recurring_eval.replay.splits import EVERYONE
+from recurring_eval.replay.splits import EVERYONE, parse_budgets
 from recurring_eval.replay.summary import errors_by_target, summarise
 from tests.response_matrices import simulate_rasch
 

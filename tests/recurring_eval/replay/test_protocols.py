@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.replay import protocols
-from recurring_eval.replay.splits import EVERYONE
-from recurring_eval.replay.windows import CalibrationSpan, spans_of_days, spans_of_runs
+from recurring_eval.replay.splits import EVERYONE, CalibrationSpan, spans_of_days, spans_of_runs
 
 agents_of_runs = st.lists(st.sampled_from("abcdefghij"), min_size=6, max_size=40).filter(
     lambda agents: len(set(agents)) >= 4

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from recurring_eval.calibration import fit_rasch
-from recurring_eval.calibration.imputed import imputed_rates
 from recurring_eval.calibration.mirt import fit_mirt
 from recurring_eval.errors import InputError
-from recurring_eval.subsets.anchors import anchor_weights
-from recurring_eval.subsets.irt_kmeans import irt_kmeans_subset
-from recurring_eval.subsets.response_kmeans import response_kmeans_subset
+from recurring_eval.irt import imputed_rates
+from recurring_eval.subsets.kmeans import anchor_weights, irt_kmeans_subset, response_kmeans_subset
 from tests.response_matrices import make_matrix, permuted, simulate_rasch
 
 EXAMPLE_F = np.array(

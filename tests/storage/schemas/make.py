@@ -12,10 +12,10 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from recurring_eval.records import MISSING, Bank, RunLog  # noqa: E402  # after the path
-from storage.benchmarks import create_benchmark, save_bank  # noqa: E402  # after the path
-from storage.history import History  # noqa: E402  # after the path
-from storage.job_runs import JobStatus, finish_job, start_job  # noqa: E402  # after the path
-from storage.runs import write_runs  # noqa: E402  # after the path
+from storage.file.history import History  # noqa: E402  # after the path
+from storage.ledger.job_runs import JobStatus, finish_job, start_job  # noqa: E402  # after the path
+from storage.runs.benchmarks import create_benchmark, save_bank  # noqa: E402  # after the path
+from storage.runs.runs import write_runs  # noqa: E402  # after the path
 
 NOW = datetime(2026, 3, 1, 2, tzinfo=UTC)
 QUESTIONS = tuple(f"q{number:02d}" for number in range(20))

@@ -1,0 +1,1 @@
+"""What every job stands on: settings, console, clock, and the benchmarks of a history."""

@@ -1,0 +1,100 @@
+"""What every job is given: settings, clock, console, and the way to the history."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jobs.app.config import Settings
+from jobs.app.config_file import load_settings
+from jobs.app.console import Console
+from jobs.clock import Clock, SystemClock
+from jobs.randomness import generator
+from storage.file.backups import list_backups
+from storage.file.errors import HistoryDamagedError
+from storage.file.history import History
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The surroundings of one command or job.
+
+    Attributes
+    ----------
+    settings : Settings
+    config_path : Path or None
+        The file the settings were read from.
+    console : Console
+    clock : Clock
+    """
+
+    settings: Settings
+    config_path: Path | None
+    console: Console
+    clock: Clock = field(default_factory=SystemClock)
+
+    def open_history(self, *, read_only: bool = False) -> History:
+        """Open the history; use it as a context manager and close it soon.
+
+        Raises
+        ------
+        HistoryNotFoundError, HistoryLockedError, SchemaError
+        HistoryDamagedError
+            Naming the newest backup, if there is one.
+        """
+        try:
+            history = History.open(self.settings.history, read_only=read_only)
+        except HistoryDamagedError as error:
+            raise HistoryDamagedError(f"{error} ({self.newest_backup()})") from error
+        for note in history.notes:
+            self.console.note(f"{self.settings.history.name}: {note}")
+        return history
+
+    def newest_backup(self) -> str:
+        """Words for the newest backup."""
+        backups = list_backups(self.settings.backups, self.settings.history)
+        if not backups:
+            return f"there is no backup in {self.settings.backups}"
+        return f"the newest backup is {backups[-1].path}"
+
+    def generator(self, *names: str) -> np.random.Generator:
+        """Random stream of the configured seed for a purpose."""
+        return generator(self.settings.seed, *names)
+
+
+def start_app(
+    *,
+    config: Path | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+    flags: Mapping[str, Any] | None = None,
+    needs_config: bool = True,
+    clock: Clock | None = None,
+) -> App:
+    """Resolve the configuration of a command.
+
+    Parameters
+    ----------
+    config, as_json, quiet
+        The options every command has.
+    flags : mapping or None
+        Command-line values that override settings, by settings key.
+    needs_config : bool
+        Whether a missing `recurring-eval.toml` is an error.
+    clock : Clock or None
+        By default the machine's.
+
+    Raises
+    ------
+    InputError
+        If the configuration is missing or wrong.
+    """
+    settings, path = load_settings(config, flags=flags, required=needs_config)
+    return App(
+        settings=settings,
+        config_path=path,
+        console=Console(as_json=as_json, quiet=quiet),
+        clock=clock or SystemClock(),
+    )

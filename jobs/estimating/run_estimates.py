@@ -1,0 +1,226 @@
+"""From the verdicts of a run to an estimate of its full pass rate."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs.app.app import App
+from jobs.app.targets import Target
+from jobs.estimating.asked import Asked, StepByStep, calibration_under_which, find_asked
+from jobs.estimating.under_calibration import AUTO, chosen_method, estimate_under
+from jobs.importing.verdict_counts import Verdicts
+from jobs.nights.history import failing_reasons
+from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind, ScoreEstimate
+from storage.calibrations.calibration_records import CalibrationRecord
+from storage.calibrations.estimates import list_estimates, save_estimate
+from storage.calibrations.subsets import SubsetRecord
+from storage.file.history import History
+from storage.runs.runs import find_run, list_runs
+from storage.runs.verdicts import load_log, load_matrix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEstimate:
+    """An estimate and the plain counts behind it.
+
+    Attributes
+    ----------
+    run_key : str
+    benchmark : str
+    k : int
+        Questions that were asked for.
+    subset_id : str or None
+    calibration_id : int
+    estimate : ScoreEstimate
+    n_passed : float
+        Sum over the asked questions of passes/trials.
+    n_questions : int
+        Questions in the bank.
+    failing_reasons : tuple of str
+        Reasons for which a missing verdict counts as a fail.
+    """
+
+    run_key: str
+    benchmark: str
+    k: int
+    subset_id: str | None
+    calibration_id: int
+    estimate: ScoreEstimate
+    n_passed: float
+    n_questions: int
+    failing_reasons: tuple[str, ...]
+
+
+def estimate_run(
+    app: App,
+    reference: str,
+    *,
+    subset_id: str | None = None,
+    method: str = AUTO,
+    benchmark: str | None = None,
+) -> RunEstimate:
+    """Estimate a stored run and keep the estimate.
+
+    Parameters
+    ----------
+    app : App
+    reference : str
+        Run id, unique prefix, ``last``, ``last-full`` or ``last-routine``.
+    subset_id : str, optional
+        Look only at this subset's questions; by default at what the run was
+        asked for.
+    method : str
+    benchmark : str, optional
+
+    Raises
+    ------
+    InputError
+        If the run is unknown or has no valid verdict on the questions.
+    NotEnoughDataError
+        If no calibration was in force when it started.
+    """
+    with app.open_history(read_only=True) as history:
+        run = find_run(history, reference, benchmark=benchmark)
+        result = estimate_stored(app, history, run, subset_id=subset_id, method=method)
+    with app.open_history() as history:
+        with history.transaction():
+            keep_estimate(app, history, run, result)
+        history.checkpoint()
+    return result
+
+
+def estimate_stored(
+    app: App,
+    history: History,
+    run: Run,
+    *,
+    subset_id: str | None = None,
+    method: str = AUTO,
+) -> RunEstimate:
+    """Estimate a stored run under the calibration it was asked under."""
+    asked = find_asked(
+        history,
+        run_key=run.run_key,
+        benchmark=run.benchmark,
+        subset_id=subset_id or run.subset_id,
+        session_id=run.session_id,
+        own_questions=lambda: load_log(history, run).question_ids,
+    )
+    target = (run.benchmark, run.agent_family)
+    chosen_later = isinstance(asked, SubsetRecord) and asked.subset_id != run.subset_id
+    calibration = calibration_under_which(
+        history, *target, run.started_at, None if chosen_later else asked
+    )
+    reasons = failing_reasons(app.settings.for_benchmark(run.benchmark))
+    row = load_matrix(
+        history,
+        [run],
+        calibration.model.question_ids,
+        bank_version=calibration.bank_version,
+        missing_as_fail=reasons,
+    )
+    return estimate_verdicts(
+        app,
+        calibration,
+        Verdicts(passes=row.passes[0], trials=row.trials[0], started_at=run.started_at),
+        run_key=run.run_key,
+        asked=asked,
+        method=method,
+    )
+
+
+def estimate_partial_runs(app: App, target: Target) -> int:
+    """Estimate and keep every partial or adaptive run of a target without an estimate.
+
+    A run without a calibration before it or without a valid verdict is left alone.
+
+    Returns
+    -------
+    int
+        Number of estimates made.
+    """
+    made: list[tuple[Run, RunEstimate]] = []
+    with app.open_history(read_only=True) as history:
+        known = {record.run_id for record in list_estimates(history, target.benchmark)}
+        kinds = [RunKind.PARTIAL, RunKind.ADAPTIVE]
+        for run in list_runs(history, target.benchmark, family=target.family, kinds=kinds):
+            if run.run_id not in known:
+                with suppress(InputError, NotEnoughDataError):
+                    made.append((run, estimate_stored(app, history, run)))
+    if made:
+        with app.open_history() as history:
+            with history.transaction():
+                for run, result in made:
+                    keep_estimate(app, history, run, result)
+            history.checkpoint()
+    return len(made)
+
+
+def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> None:
+    """Store an estimate of a run, inside the caller's transaction."""
+    save_estimate(
+        history,
+        run,
+        result.estimate,
+        k=result.k,
+        subset_id=result.subset_id,
+        calibration_id=result.calibration_id,
+        created_at=app.clock.now(),
+    )
+
+
+def estimate_verdicts(
+    app: App,
+    calibration: CalibrationRecord,
+    verdicts: Verdicts,
+    *,
+    run_key: str,
+    asked: Asked,
+    method: str,
+) -> RunEstimate:
+    """Estimate verdicts under a calibration and count what stands behind the estimate.
+
+    Raises
+    ------
+    InputError
+        If the whole bank was asked and too few questions have a valid verdict, or the
+        method cannot estimate from what was asked.
+    """
+    settings = app.settings.for_benchmark(calibration.benchmark)
+    ids = calibration.model.question_ids
+    record = asked if isinstance(asked, SubsetRecord) else None
+    steps = asked if isinstance(asked, StepByStep) else None
+    if record is not None:
+        chosen, k = frozenset(record.subset.question_ids), record.subset.k
+    elif steps is not None:
+        chosen, k = steps.question_ids, steps.k
+    else:
+        chosen, k = frozenset(ids), len(ids)
+    inside = np.array([question in chosen for question in ids])
+    valid = inside & (verdicts.trials > 0)
+    n_valid = int((verdicts.trials > 0).sum())
+    if asked is None and 0 < n_valid < FULL_RUN_MIN_VALID * len(ids):
+        raise InputError(
+            f"run {run_key!r} has valid verdicts on {n_valid} of {len(ids)} questions, too few for "
+            "a full run; name the subset that was asked with --subset"
+        )
+    return RunEstimate(
+        run_key=run_key,
+        benchmark=calibration.benchmark,
+        k=k,
+        subset_id=None if record is None else record.subset_id,
+        calibration_id=calibration.calibration_id,
+        estimate=estimate_under(
+            calibration,
+            verdicts,
+            subset=None if record is None else record.subset,
+            asked=None if steps is None else inside,
+            method=chosen_method(method, step_by_step=steps is not None),
+            level=settings.level,
+        ),
+        n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),
+        n_questions=len(ids),
+        failing_reasons=tuple(failing_reasons(settings)),
+    )

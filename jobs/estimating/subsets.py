@@ -1,0 +1,125 @@
+"""Which k questions to run: the published subset, or a new one for another k."""
+
+from dataclasses import dataclass
+
+from jobs.app.app import App
+from jobs.app.targets import Target, one_target
+from jobs.estimating.under_calibration import calibration_in_force, choosing_method
+from jobs.nights.fit import replay_residuals
+from jobs.nights.history import failing_reasons
+from recurring_eval.errors import InputError
+from recurring_eval.methods.hspr import HSPR
+from recurring_eval.replay import ReplayResidual
+from recurring_eval.subsets import STRATIFIED, stratified_subset
+from recurring_eval.validation import require_subset_size
+from storage.calibrations.calibration_records import CalibrationRecord
+from storage.calibrations.calibrations import add_residuals
+from storage.calibrations.subsets import SubsetRecord, find_subset, published_subset, save_subset
+from storage.file.history import History
+from storage.runs.runs import list_runs
+from storage.runs.verdicts import load_matrix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedSubset:
+    """A subset handed out.
+
+    Attributes
+    ----------
+    record : SubsetRecord
+    n_questions : int
+        Questions in the bank.
+    is_new : bool
+        Whether it was built for this request.
+    """
+
+    record: SubsetRecord
+    n_questions: int
+    is_new: bool
+
+
+def request_subset(
+    app: App,
+    *,
+    k: int,
+    method: str = STRATIFIED,
+    benchmark: str | None = None,
+    family: str | None = None,
+) -> RequestedSubset:
+    """Hand out the published subset of k questions.
+
+    For a k the nightly job has not prepared, one is built from the calibration
+    in force and published, with the residuals its intervals need; the nightly
+    job keeps it up from then on.
+
+    Parameters
+    ----------
+    app : App
+    k : int
+        Number of questions, from 1 to all.
+    method : str
+        A method with a stratified subset.
+    benchmark, family : str, optional
+        Needed where the history has several.
+
+    Raises
+    ------
+    InputError
+        If k or the method cannot be had.
+    NotEnoughDataError
+        If nothing is calibrated yet.
+    """
+    design = choosing_method(method).design
+    if design != STRATIFIED:
+        raise InputError(
+            f"method {method!r} does not publish subsets; use {STRATIFIED} (with +gpirt or +pirt)"
+        )
+    with app.open_history(read_only=True) as history:
+        target = one_target(history, benchmark=benchmark, family=family)
+        calibration = calibration_in_force(history, target.benchmark, target.family)
+        n = calibration.model.n_questions
+        require_subset_size(k, n)
+        found = published_subset(history, target.benchmark, target.family, k, design)
+        if found is not None and found.subset.bank_version == calibration.bank_version:
+            return RequestedSubset(record=found, n_questions=n, is_new=False)
+        residuals = _residuals(app, history, target, calibration, k)
+    subset = stratified_subset(
+        calibration.model, calibration.bank_version, k, seed=app.settings.seed
+    )
+    with app.open_history() as history:
+        with history.transaction():
+            if residuals:
+                add_residuals(history, calibration, residuals)
+            subset_id = save_subset(
+                history,
+                subset,
+                benchmark=target.benchmark,
+                family=target.family,
+                calibration_id=calibration.calibration_id,
+                published_at=app.clock.now(),
+            )
+        history.checkpoint()
+        return RequestedSubset(record=find_subset(history, subset_id), n_questions=n, is_new=True)
+
+
+def _residuals(
+    app: App, history: History, target: Target, calibration: CalibrationRecord, k: int
+) -> list[ReplayResidual]:
+    """Replay the calibration's own runs at a size it has no residuals for."""
+    if any(r.k == k and r.method != HSPR.name for r in calibration.residuals):
+        return []
+    used = set(calibration.model.run_ids)
+    runs = [
+        run
+        for run in list_runs(history, target.benchmark, family=target.family)
+        if run.run_key in used
+    ]
+    reasons = failing_reasons(app.settings.for_benchmark(target.benchmark))
+    matrix = load_matrix(
+        history,
+        runs,
+        calibration.model.question_ids,
+        bank_version=calibration.bank_version,
+        missing_as_fail=reasons,
+    )
+    return replay_residuals(matrix, [k], seed=app.settings.seed)

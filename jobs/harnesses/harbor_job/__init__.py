@@ -1,1 +1,0 @@
-"""Reading the trials of Harbor."""

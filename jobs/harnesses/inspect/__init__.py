@@ -1,1 +1,0 @@
-"""Logs of Inspect AI: archives, JSON, verdicts and selections."""

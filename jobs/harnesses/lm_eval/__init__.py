@@ -1,0 +1,1 @@
+"""Samples of the LM Evaluation Harness."""

@@ -1,1 +1,0 @@
-"""Logs of lm-evaluation-harness: rows, verdicts and selections."""

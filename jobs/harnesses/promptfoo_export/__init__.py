@@ -1,1 +1,0 @@
-"""Reading exports of promptfoo, and phrasing selections for it."""

@@ -1,1 +1,0 @@
-"""Reading reports of pytest, and phrasing selections for it."""

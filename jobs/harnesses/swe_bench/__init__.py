@@ -1,0 +1,1 @@
+"""Reports and predictions of SWE-bench."""

@@ -1,1 +1,0 @@
-"""Results of SWE-bench: reports, instances, leaderboard and selections."""

@@ -1,0 +1,171 @@
+"""The logs of an import: found, read and reported one by one."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.harnesses.discovery import FoundLog, find_logs
+from jobs.harnesses.harness import LargeLog, ReadOptions, StreamingHarness
+from jobs.harnesses.registry import harnesses_named
+from jobs.harnesses.verdict_rule import VerdictRule
+from recurring_eval.errors import InputError
+from recurring_eval.records import RunLog
+from storage.runs.remembered import ImportedFile
+
+NO_LOG = "not a log of a known tool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One log of an import.
+
+    Attributes
+    ----------
+    path : Path
+        File, or folder of the files that make up the log.
+    files : tuple of Path
+    harness : str
+        Name of the reader; empty if no tool claims it.
+    logs : tuple of RunLog
+        Empty when the log was refused or skipped.
+    notes : tuple of str
+    partial : str or None
+        Why it does not hold all that was asked.
+    decided, has_tasks, others_failed, lineages, locators
+        See `LogFile`.
+    file_hash : str
+        SHA-256 of the content, as hex.
+    refusal : str or None
+        Why nothing of it is imported.
+    is_skipped : bool
+        Whether it was only met in a folder and is no log.
+    large : LargeLog or None
+        In place of `logs` where these are too many for memory.
+    questions : mapping of str to frozenset of str
+        Questions by benchmark, once the runs are addressed.
+    known : ImportedFile or None
+        Set if the log need not be read: all of it is stored.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    harness: str = ""
+    logs: tuple[RunLog, ...] = ()
+    notes: tuple[str, ...] = ()
+    partial: str | None = None
+    decided: VerdictRule = field(default_factory=VerdictRule)
+    has_tasks: bool = False
+    others_failed: bool = False
+    lineages: Mapping[str, str] = field(default_factory=dict)
+    locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    file_hash: str = ""
+    refusal: str | None = None
+    is_skipped: bool = False
+    large: LargeLog | None = None
+    questions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    known: ImportedFile | None = None
+
+
+def read_sources(
+    paths: Sequence[Path],
+    *,
+    harness: str,
+    options: ReadOptions,
+    remembered: Callable[[str], ImportedFile | None] = lambda _: None,
+) -> Iterator[Source]:
+    """Read files, and folders with all they contain, in order of name.
+
+    Large files of which `remembered` (given the hash of the bytes) knows that all is
+    stored are not read, the others only surveyed.
+
+    A log that cannot be read is a refused source, not an error.
+
+    Raises
+    ------
+    InputError
+        If there is no such harness.
+    """
+    harnesses_named(harness)
+    seen: set[str] = set()
+    for path in paths:
+        logs = find_logs(path, harness=harness)
+        if path.is_dir() and all(log.harness is None and log.problem is None for log in logs):
+            yield Source(path=path, files=(), refusal="has no log of a known tool in it")
+        for log in logs:
+            # Unlike Path.resolve, realpath lets links in a circle pass.
+            resolved = {os.path.realpath(file) for file in log.unit.files}
+            if resolved <= seen:
+                continue
+            seen |= resolved
+            yield _read(log, options, remembered)
+
+
+def all_questions(sources: Iterable[Source]) -> dict[str, frozenset[str]]:
+    """Questions of all addressed logs, by benchmark."""
+    questions: dict[str, frozenset[str]] = {}
+    for source in sources:
+        for benchmark, ids in source.questions.items():
+            questions[benchmark] = questions.get(benchmark, frozenset()) | ids
+    return questions
+
+
+def _read(
+    log: FoundLog, options: ReadOptions, remembered: Callable[[str], ImportedFile | None]
+) -> Source:
+    path, files = log.unit.path, log.unit.files
+    if log.harness is None or log.unit.not_a_log is not None:
+        return Source(
+            path=path,
+            files=files,
+            refusal=log.problem or log.unit.not_a_log or NO_LOG,
+            is_skipped=log.problem is None,
+        )
+    try:
+        if not path.exists():
+            raise InputError("no such file")
+        if not path.is_file() and files == (path,):
+            raise InputError("is not a regular file")
+        if isinstance(log.harness, StreamingHarness) and log.harness.is_large(path):
+            file_hash = _hash(files)
+            known = remembered(file_hash)
+            return Source(
+                path=path,
+                files=files,
+                harness=log.harness.name,
+                file_hash=file_hash,
+                large=None if known is not None else log.harness.open_large(path),
+                known=known,
+            )
+        found = log.harness.read(log.unit, options)
+        file_hash = _hash(files)
+    except InputError as error:
+        return Source(path=path, files=files, harness=log.harness.name, refusal=str(error))
+    except OSError as error:
+        refusal = f"cannot be read: {error.strerror or error}"
+        return Source(path=path, files=files, harness=log.harness.name, refusal=refusal)
+    return Source(
+        path=path,
+        files=files,
+        harness=log.harness.name,
+        logs=found.runs,
+        notes=found.notes,
+        partial=found.partial,
+        decided=found.decided,
+        has_tasks=found.has_tasks,
+        others_failed=found.others_failed,
+        lineages=found.lineages,
+        locators=found.locators,
+        file_hash=file_hash,
+    )
+
+
+def _hash(files: Sequence[Path]) -> str:
+    digests = []
+    for path in files:
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return (
+        digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    )

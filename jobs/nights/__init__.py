@@ -1,0 +1,1 @@
+"""The nightly job: calibration, subsets and cache."""

@@ -1,0 +1,235 @@
+"""One night of one benchmark and family: read, compute, store in one transaction."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from time import perf_counter
+
+from jobs.app.app import App
+from jobs.app.config import BenchmarkSettings, window_days
+from jobs.app.targets import Target
+from jobs.nights.fit import NightlyModel, fit_nightly_model
+from jobs.nights.history import CalibrationWindow, NightlyHistory, load_night
+from jobs.nights.subsets import SubsetChoice, choose_subsets
+from jobs.nights.summary import summary_of_night
+from recurring_eval.caching import Cache, build_cache
+from storage.calibrations.caches import save_cache
+from storage.calibrations.calibration_records import CalibrationRecord
+from storage.calibrations.calibrations import save_calibration
+from storage.calibrations.subsets import save_subset
+from storage.file.history import History
+from storage.ledger.job_runs import JobStatus, finish_job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """One night's task.
+
+    Attributes
+    ----------
+    target : Target
+    day : date
+        Date the night is keyed by; runs up to the end of it (UTC) count.
+    cache_day : date
+        Day the cache is for; only strictly earlier days feed it.
+    settings : BenchmarkSettings
+    window : str
+        Calibration window, such as ``28d`` or ``all``.
+    new_subsets : bool
+        Draw and publish fresh subsets.
+    supersede : bool
+        Replace a calibration of the same date.
+    """
+
+    target: Target
+    day: date
+    cache_day: date
+    settings: BenchmarkSettings
+    window: str
+    new_subsets: bool
+    supersede: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightResult:
+    """What a night stored; `seconds` is the wall time of each phase."""
+
+    calibration_id: int
+    n_runs: int
+    published: tuple[str, ...]
+    message: str
+    seconds: dict[str, float]
+
+
+def plan_night(
+    app: App, target: Target, day: date, *, window: str | None, new_subsets: bool, supersede: bool
+) -> Night:
+    """Settle what a night works with.
+
+    The cache is for today, or, for a night in the past, for the day after it.
+
+    Raises
+    ------
+    InputError
+        If `window` cannot be read.
+    """
+    settings = app.settings.for_benchmark(target.benchmark)
+    window = settings.window if window is None else window
+    window_days(window)
+    today = app.clock.now().date()
+    return Night(
+        target=target,
+        day=day,
+        cache_day=min(day + timedelta(days=1), max(today, day)),
+        settings=settings,
+        window=window,
+        new_subsets=new_subsets,
+        supersede=supersede,
+    )
+
+
+def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResult:
+    """Refit, choose subsets, rebuild the cache and store it all at once.
+
+    Parameters
+    ----------
+    app : App
+    night : Night
+    attempt : int
+        Ledger row to finish in the same transaction.
+    owner : str
+        Holder of its lease; when it was lost, nothing is stored.
+
+    Raises
+    ------
+    HistoryError, NotEnoughDataError, FitError
+        Nothing is stored then.
+    """
+    seconds: dict[str, float] = {}
+    settings, seed = night.settings, app.settings.seed
+    with _timed(seconds, "load"), app.open_history(read_only=True) as history:
+        data = load_night(
+            history,
+            night.target,
+            night.day,
+            settings,
+            n_days=window_days(night.window),
+            cache_day=night.cache_day,
+        )
+    sizes = data.sizes(settings.subset_sizes)
+    fitted = fit_nightly_model(
+        data.matrix,
+        configurations=data.configurations,
+        sizes=sizes,
+        hspr=settings.hspr,
+        seed=seed,
+    )
+    seconds |= fitted.seconds
+    with _timed(seconds, "subsets"):
+        choices = choose_subsets(
+            fitted,
+            data.matrix,
+            bank_version=data.bank.version,
+            sizes=sizes,
+            published=data.published,
+            seed=seed,
+            requested=night.new_subsets,
+        )
+        cache = build_cache(
+            data.cache_window,
+            epsilon=settings.cache.epsilon,
+            min_trials=settings.cache.min_trials,
+        )
+    message = summary_of_night(data, choices, fitted)
+    with _timed(seconds, "store"), app.open_history() as history:
+        with history.transaction():
+            calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
+            finish_job(
+                history,
+                attempt,
+                status=JobStatus.DONE,
+                message=message,
+                now=app.clock.now(),
+                owner=owner,
+            )
+        history.checkpoint()
+    return NightResult(
+        calibration_id=calibration_id,
+        n_runs=data.matrix.n_runs,
+        published=published,
+        message=message,
+        seconds=seconds,
+    )
+
+
+def _store(
+    history: History,
+    app: App,
+    night: Night,
+    data: NightlyHistory,
+    fitted: NightlyModel,
+    choices: list[SubsetChoice],
+    cache: Cache,
+) -> tuple[int, tuple[str, ...]]:
+    now = app.clock.now()
+    target = night.target
+    record = CalibrationRecord(
+        benchmark=target.benchmark,
+        bank_version=data.bank.version,
+        agent_family=target.family,
+        date=night.day,
+        created_at=now,
+        data_end=data.window.runs[-1].started_at,
+        model=fitted.model,
+        mirt=fitted.mirt,
+        hspr=fitted.hspr.calibration,
+        gpirt=fitted.gpirt,
+        settings=_facts(night, data.window, fitted),
+        residuals=fitted.residuals,
+    )
+    calibration_id = save_calibration(history, record, supersede=night.supersede)
+    save_cache(
+        history,
+        cache,
+        benchmark=target.benchmark,
+        bank_version=data.bank.version,
+        family=target.family,
+        date=night.cache_day,
+        created_at=now,
+    )
+    published = tuple(
+        save_subset(
+            history,
+            choice.candidate,
+            benchmark=target.benchmark,
+            family=target.family,
+            calibration_id=calibration_id,
+            published_at=now,
+            active=choice.candidate.k not in data.overtaken,
+        )
+        for choice in choices
+        if choice.decision.publish
+    )
+    return calibration_id, published
+
+
+def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyModel) -> dict[str, object]:
+    return {
+        "window": night.window,
+        "stretched": chosen.stretched,
+        "n_under_covered": len(chosen.under_covered),
+        "cache_days": night.settings.cache.days,
+        "missing": dict(night.settings.missing),
+        "run_to_run_variance": fitted.run_to_run_variance,
+        "hspr": fitted.hspr.facts,
+    }
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    start = perf_counter()
+    try:
+        yield
+    finally:
+        seconds[phase] = perf_counter() - start

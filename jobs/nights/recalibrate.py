@@ -1,0 +1,246 @@
+"""The nightly job: cache window, models and subsets of every benchmark and family."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final, Protocol
+
+from jobs.app.app import App
+from jobs.app.targets import Target, choose_targets
+from jobs.estimating.run_estimates import estimate_partial_runs
+from jobs.nights.night import Night, NightResult, plan_night, run_night
+from jobs.schedule.ledger import (
+    RECALIBRATE,
+    JobKey,
+    end_attempt,
+    failure_message,
+    note_end,
+    plan_of,
+    stop_message,
+    take_attempt,
+    this_process,
+)
+from recurring_eval.errors import FitError, InputError, NotEnoughDataError
+from storage.calibrations.calibrations import calibration_on, latest_calibration
+from storage.file.errors import HistoryError
+from storage.ledger.job_runs import JobStatus, list_job_runs
+
+JOB: Final = RECALIBRATE
+
+
+class NightFunction(Protocol):
+    """Does one night and ends its attempt in the transaction that stores the result."""
+
+    def __call__(self, app: App, night: Night, attempt: int, *, owner: str) -> NightResult:
+        """Return what was stored."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalibration:
+    """What one night did for one benchmark and family.
+
+    Attributes
+    ----------
+    benchmark, agent_family : str
+    date : date
+        Date the night is keyed by; runs up to the end of it (UTC) count.
+    status : str
+        ``calibrated``, ``already done``, ``kept`` (the former calibration stays
+        in force, `message` says why), ``running`` (elsewhere) or ``failed``.
+    calibration_id : int or None
+        Calibration in force afterwards.
+    n_runs : int
+        Full runs it was fitted on.
+    message : str
+    published : tuple of str
+        Ids of newly published subsets.
+    seconds : dict of str to float
+        Wall time of each phase.
+    """
+
+    benchmark: str
+    agent_family: str
+    date: date
+    status: str
+    calibration_id: int | None
+    n_runs: int = 0
+    message: str = ""
+    published: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def recalibrate(
+    app: App,
+    *,
+    benchmark: str | None = None,
+    family: str | None = None,
+    as_of: date | None = None,
+    window: str | None = None,
+    force: bool = False,
+    new_subsets: bool = False,
+) -> list[Recalibration]:
+    """Recalibrate every benchmark and family, each on its own.
+
+    A night that is done already is left alone. One that cannot be fitted keeps
+    the former calibration and says why. No failure of one stops another.
+
+    Parameters
+    ----------
+    app : App
+    benchmark, family : str, optional
+        Only these.
+    as_of : date, optional
+        Date of the night, by default today in the zone of the benchmark's
+        slot (UTC unless configured). Later runs are not looked at.
+        A night before those that are done already leaves the published subsets
+        alone; what it would have published is kept for checks of its time.
+    window : str, optional
+        In place of the configured calibration window.
+    force : bool
+        Refit a night that is done already.
+    new_subsets : bool
+        Draw and publish fresh subsets.
+
+    Raises
+    ------
+    InputError
+        If the date is to come, the window cannot be read, or the history has no
+        such benchmark or family.
+    """
+    with app.open_history(read_only=True) as history:
+        targets = choose_targets(history, benchmark=benchmark, family=family)
+    owner, now = this_process(JOB), app.clock.now()
+    nights = []
+    for target in targets:
+        slot = plan_of(app.settings, target.benchmark).slot
+        today = slot.local_date(now)
+        day = today if as_of is None else as_of
+        if day > today:
+            raise InputError(
+                f"{day} is to come; today is {today} ({slot.zone}), choose it or an earlier date"
+            )
+        nights.append(
+            plan_night(app, target, day, window=window, new_subsets=new_subsets, supersede=force)
+        )
+    done = () if force else (JobStatus.DONE,)
+    results = []
+    for night in nights:
+        app.console.progress(f"recalibrating {night.target} for {night.day}")
+        results.append(recalibrate_night(app, night, owner=owner, done=done))
+    return results
+
+
+def recalibrate_night(
+    app: App,
+    night: Night,
+    *,
+    owner: str,
+    done: Collection[JobStatus],
+    run: NightFunction | None = None,
+) -> Recalibration:
+    """Do one night of one benchmark and family under a lease, and contain its failure.
+
+    Parameters
+    ----------
+    app : App
+    night : Night
+    owner : str
+        Who holds the lease.
+    done : collection of JobStatus
+        Endings after which the night is left alone.
+    run : callable, optional
+        In place of `jobs.nights.night.run_night`.
+    """
+    target = night.target
+    key = JobKey(job=JOB, benchmark=target.benchmark, family=target.family)
+    attempt = None
+    try:
+        attempt = take_attempt(app, key, night.day, owner=owner, done=done)
+        if attempt is None:
+            return _left_alone(app, night, done)
+        result = (run or run_night)(app, night, attempt, owner=owner)
+    except (NotEnoughDataError, FitError) as error:
+        return _without_result(app, night, key, attempt, owner, JobStatus.KEPT, str(error))
+    except Exception as error:
+        message = failure_message(error)
+        return _without_result(app, night, key, attempt, owner, JobStatus.FAILED, message)
+    except BaseException as error:
+        if attempt is not None:
+            note_end(app, key, attempt, owner=owner, message=stop_message(error))
+        raise
+    return Recalibration(
+        benchmark=target.benchmark,
+        agent_family=target.family,
+        date=night.day,
+        status="calibrated",
+        calibration_id=result.calibration_id,
+        n_runs=result.n_runs,
+        message=_with_estimates(app, target, result.message),
+        published=result.published,
+        seconds=result.seconds,
+    )
+
+
+def _with_estimates(app: App, target: Target, message: str) -> str:
+    # The calibration is stored by now: a failure here is told, and made up for next night.
+    try:
+        estimate_partial_runs(app, target)
+    except Exception as error:
+        message = f"{message}; new partial runs were not estimated: {failure_message(error)}"
+        app.console.note(message)
+    return message
+
+
+def _left_alone(app: App, night: Night, done: Collection[JobStatus]) -> Recalibration:
+    target = night.target
+    with app.open_history(read_only=True) as history:
+        attempts = [
+            run
+            for run in list_job_runs(history, benchmark=target.benchmark, job=JOB)
+            if run.agent_family == target.family and run.date == night.day
+        ]
+        current = calibration_on(history, target.benchmark, target.family, night.day)
+    settled = any(run.status in done for run in attempts)
+    holders = [run.owner for run in attempts if run.status is JobStatus.RUNNING]
+    who = holders[0] if holders else "another process"
+    return Recalibration(
+        benchmark=target.benchmark,
+        agent_family=target.family,
+        date=night.day,
+        status="already done" if settled else "running",
+        calibration_id=None if current is None else current.calibration_id,
+        n_runs=0 if current is None else current.n_runs,
+        message="use --force to refit" if settled else f"{who} works on it",
+    )
+
+
+def _without_result(
+    app: App,
+    night: Night,
+    key: JobKey,
+    attempt: int | None,
+    owner: str,
+    status: JobStatus,
+    message: str,
+) -> Recalibration:
+    target, former = night.target, None
+    try:
+        if attempt is not None:
+            end_attempt(app, key, attempt, owner=owner, status=status, message=message)
+        with app.open_history(read_only=True) as history:
+            former = latest_calibration(history, target.benchmark, target.family)
+    except (HistoryError, OSError) as error:
+        # The lease ends by itself; others take the night up again then.
+        status = JobStatus.FAILED
+        if str(error) != message:
+            message = f"{message}; nor could it be noted in the ledger: {failure_message(error)}"
+    return Recalibration(
+        benchmark=target.benchmark,
+        agent_family=target.family,
+        date=night.day,
+        status=status.value,
+        calibration_id=None if former is None else former.calibration_id,
+        n_runs=0 if former is None else former.n_runs,
+        message=message,
+    )

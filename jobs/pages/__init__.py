@@ -1,0 +1,1 @@
+"""What the HTML reports show, read from the history."""

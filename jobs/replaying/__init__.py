@@ -1,0 +1,1 @@
+"""`replay`: methods compared on past runs."""

@@ -1,0 +1,183 @@
+"""What of a replay is done already, line by line, so that an interrupted one can go on."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version as installed_version
+from io import TextIOWrapper
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+
+from jobs.replaying.data import ReplayData
+from jobs.replaying.options import ReplaySetup
+from recurring_eval.errors import InputError
+from recurring_eval.replay.engine import BudgetEstimates, FoldEstimates
+from recurring_eval.replay.summary import FoldKey
+
+JOURNAL: Final = "journal.jsonl"
+_FORMAT: Final = 1
+
+Done = dict[tuple[FoldKey, int], FoldEstimates]
+"""Estimates by fold and seed."""
+
+
+def fingerprint(data: ReplayData, setup: ReplaySetup) -> str:
+    """SHA-256 of everything that a result depends on."""
+    matrix = data.matrix
+    options = {
+        "version": installed_version("recurring-eval"),
+        "runs": matrix.run_ids,
+        "questions": matrix.question_ids,
+        "starts": [start.isoformat() for start in matrix.started_at],
+        "agents": matrix.agents,
+        "timed": data.timed,
+        "protocol": setup.plan.protocol,
+        "splits": [
+            [split.number, [[fold.source.tolist(), fold.targets.tolist()] for fold in split.folds]]
+            for split in setup.plan.splits
+        ],
+        "methods": setup.methods,
+        "budgets": [budget.text for budget in setup.budgets],
+        "seeds": setup.seeds,
+        "seed": setup.seed,
+    }
+    digest = hashlib.sha256(json.dumps(options, sort_keys=True).encode())
+    for counts in (matrix.passes, matrix.trials):
+        digest.update(np.ascontiguousarray(counts, dtype="<i2").tobytes())
+    return digest.hexdigest()
+
+
+@dataclass(slots=True)
+class Journal:
+    """Open journal of one replay; a context manager."""
+
+    file: TextIOWrapper
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.file.close()
+
+    def add(self, key: FoldKey, estimates: FoldEstimates) -> None:
+        """Note a result, at once on disk."""
+        self.file.write(json.dumps(_to_json(key, estimates)) + "\n")
+        self.file.flush()
+
+
+def open_journal(folder: Path, mark: str, *, resume: bool) -> tuple[Journal, Done]:
+    """Begin a journal, or go on with the one in `folder`.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when missing.
+    mark : str
+        As `fingerprint` makes it.
+    resume : bool
+        Read what is done; otherwise begin anew.
+
+    Raises
+    ------
+    InputError
+        If there is no journal to go on with, it is of other data or options, or damaged.
+    """
+    path = folder / JOURNAL
+    done: Done = {}
+    keep = 0
+    if resume:
+        done, keep = _read(path, mark)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = path.open("r+" if keep else "w", encoding="utf-8")
+    if keep:
+        # A last line cut off by the interruption goes.
+        file.truncate(keep)
+        file.seek(keep)
+    else:
+        file.write(json.dumps({"format": _FORMAT, "fingerprint": mark}) + "\n")
+        file.flush()
+    return Journal(file), done
+
+
+def _read(path: Path, mark: str) -> tuple[Done, int]:
+    """Results of a journal, and the number of bytes of its whole lines."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no journal to resume; leave out --resume") from None
+    whole = content[: content.rfind(b"\n") + 1]
+    lines = whole.decode("utf-8", errors="replace").splitlines()
+    if not lines:
+        return {}, 0
+    done: Done = {}
+    try:
+        head = json.loads(lines[0])
+        if head["fingerprint"] != mark or head["format"] != _FORMAT:
+            raise InputError(
+                f"{path}: belongs to other data or options; "
+                "leave out --resume to begin anew, or choose another --output"
+            )
+        for line in lines[1:]:
+            key, estimates = _from_json(json.loads(line))
+            done[key, estimates.seed] = estimates
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: is damaged ({type(error).__name__}); leave out --resume to begin anew"
+        ) from None
+    return done, len(whole)
+
+
+def _to_json(key: FoldKey, estimates: FoldEstimates) -> Mapping[str, Any]:
+    return {
+        "key": key,
+        "seed": estimates.seed,
+        "random": estimates.random,
+        "fit_cpu_s": estimates.fit_cpu_s,
+        "decides_budget": estimates.decides_budget,
+        "failure": estimates.failure,
+        "budgets": [
+            {
+                "k": budget.k,
+                "pass_rate": budget.pass_rate.tolist(),
+                "n_executed": budget.n_executed.tolist(),
+                "low": None if budget.low is None else budget.low.tolist(),
+                "high": None if budget.high is None else budget.high.tolist(),
+                "cpu_s": budget.cpu_s,
+            }
+            for budget in estimates.budgets
+        ],
+    }
+
+
+def _from_json(line: Mapping[str, Any]) -> tuple[FoldKey, FoldEstimates]:
+    split, fold, method = line["key"]
+    return (split, fold, method), FoldEstimates(
+        method=method,
+        seed=line["seed"],
+        random=line["random"],
+        fit_cpu_s=line["fit_cpu_s"],
+        decides_budget=line["decides_budget"],
+        failure=line["failure"],
+        budgets=tuple(
+            BudgetEstimates(
+                k=budget["k"],
+                pass_rate=np.array(budget["pass_rate"], dtype=np.float64),
+                n_executed=np.array(budget["n_executed"], dtype=np.int64),
+                low=None if budget["low"] is None else np.array(budget["low"], dtype=np.float64),
+                high=(
+                    None if budget["high"] is None else np.array(budget["high"], dtype=np.float64)
+                ),
+                cpu_s=budget["cpu_s"],
+            )
+            for budget in line["budgets"]
+        ),
+    )

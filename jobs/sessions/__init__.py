@@ -1,0 +1,1 @@
+"""Adaptive sessions: an agent evaluated question by question."""

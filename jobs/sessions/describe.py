@@ -1,0 +1,120 @@
+"""An adaptive session in words, and as a document."""
+
+from collections.abc import Iterable, Sequence
+
+from jobs.app.config import Settings
+from jobs.estimating.describe import describe, document
+from jobs.sessions.answers import answer_of_step
+from jobs.sessions.session import counted
+from jobs.sessions.steps import SessionView
+from storage.sessions.adaptive_sessions import SessionRecord
+
+
+def session_document(view: SessionView) -> dict[str, object]:
+    """Build the stable JSON document of a session."""
+    session = view.session
+    record = session.record
+    return _facts(record) | {
+        "n_valid": session.n_valid,
+        "n_left": session.n_left,
+        "questions": view.questions,
+        "asked": [step.question_id for step in record.steps],
+        "estimate": None if view.estimate is None else document(view.estimate),
+        "run_id": view.run_key,
+        "calibration_id": record.calibration_id,
+        "seed": record.seed,
+    }
+
+
+def steps_document(record: SessionRecord) -> list[dict[str, object]]:
+    """List what a session was told, in order."""
+    return [
+        {
+            "question_id": step.question_id,
+            "passes": step.passes,
+            "trials": step.trials,
+            "reason": step.reason,
+            "told_at": step.told_at,
+        }
+        for step in record.steps
+    ]
+
+
+def list_document(records: Iterable[SessionRecord], settings: Settings) -> dict[str, object]:
+    """Build the JSON document of a list of sessions."""
+    return {"sessions": [_facts(record) | _progress(record, settings) for record in records]}
+
+
+def describe_list(records: Sequence[SessionRecord], settings: Settings) -> list[str]:
+    """Say a line about each session."""
+    if not records:
+        return ["no open session; start one with `recurring-eval adaptive start --k K`"]
+    return [
+        f"{record.session_id}: {record.agent}, opened {record.opened_at:%Y-%m-%d %H:%M} UTC, "
+        f"{_progress(record, settings)['n_valid']} of {record.k} valid verdicts"
+        for record in records
+    ]
+
+
+def describe_progress(view: SessionView) -> list[str]:
+    """Say how far a session is, what it says so far, and what comes next."""
+    session = view.session
+    record = session.record
+    missing = len(record.steps) - session.n_valid
+    gaps = f", {missing} without a valid verdict" if missing else ""
+    lines = [
+        f"session {record.session_id}: {session.n_valid} of {record.k} valid verdicts{gaps}; "
+        f"{session.n_left} left"
+    ]
+    if view.estimate is not None:
+        lines += describe(view.estimate)
+    return [*lines, *describe_next(view)]
+
+
+def describe_next(view: SessionView) -> list[str]:
+    """Say which questions to run next, or how to go on where there are none."""
+    record = view.session.record
+    if record.finished_at is not None:
+        became = f"run {view.run_key}" if view.run_key else "no run, it was given up"
+        return [f"finished {record.finished_at:%Y-%m-%d %H:%M} UTC: {became}"]
+    if view.questions:
+        return [f"next: {question}" for question in view.questions]
+    return [f"next: nothing; recurring-eval adaptive finish {record.session_id}"]
+
+
+def describe_whole(view: SessionView) -> list[str]:
+    """Say everything about a session: what it is, its steps, and its estimate."""
+    record = view.session.record
+    head = [
+        f"session {record.session_id}: {record.method} on {record.benchmark} "
+        f"({record.agent_family}), agent {record.agent}",
+        f"opened {record.opened_at:%Y-%m-%d %H:%M} UTC, seed {record.seed}, "
+        f"calibration {record.calibration_id}",
+    ]
+    steps = [
+        f"{number:>4}. {step.question_id}: {answer_of_step(step)}"
+        for number, step in enumerate(record.steps, start=1)
+    ]
+    _, *progress = describe_progress(view)
+    told = f"{view.session.n_valid} of {record.k} valid verdicts; {view.session.n_left} left"
+    return [*head, told, *steps, *progress]
+
+
+def _facts(record: SessionRecord) -> dict[str, object]:
+    return {
+        "session_id": record.session_id,
+        "method": record.method,
+        "k": record.k,
+        "finished": record.finished_at is not None,
+        "benchmark": record.benchmark,
+        "agent_family": record.agent_family,
+        "agent": record.agent,
+        "opened_at": record.opened_at,
+        "finished_at": record.finished_at,
+    }
+
+
+def _progress(record: SessionRecord, settings: Settings) -> dict[str, int]:
+    counts = counted(record.steps, settings.for_benchmark(record.benchmark))
+    n_valid = sum(trials > 0 for _, trials in counts.values())
+    return {"n_valid": n_valid, "n_left": max(0, record.k - n_valid)}

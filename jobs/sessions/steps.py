@@ -1,0 +1,220 @@
+"""Evaluate an agent question by question: start, ask, tell and look."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from jobs.app.app import App
+from jobs.app.targets import Target, one_benchmark, one_target
+from jobs.estimating.run_estimates import RunEstimate
+from jobs.estimating.under_calibration import calibration_in_force
+from jobs.sessions.answers import Answer, new_answers
+from jobs.sessions.session import (
+    HSPR,
+    AdaptiveSession,
+    fitted_sources,
+    load_session,
+    open_session,
+    rebuild,
+    require_adaptive,
+    require_open,
+    run_of,
+)
+from recurring_eval.errors import InputError
+from recurring_eval.validation import require_subset_size
+from storage.file.history import History
+from storage.sessions.adaptive_sessions import add_steps, find_session, save_session
+
+UNKNOWN_AGENT: Final = "unknown"
+LONGEST_AGENT: Final = 200
+_SEEDS: Final = 2**32
+_MOST_SEEDS: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    """A session as a command leaves it.
+
+    Attributes
+    ----------
+    session : AdaptiveSession
+    questions : tuple of str
+        The next ones to run; none when finished.
+    estimate : RunEstimate or None
+        None before any valid verdict.
+    run_key : str or None
+        The run that a finished session became.
+    new : tuple of Answer
+        What this command stored.
+    """
+
+    session: AdaptiveSession
+    questions: tuple[str, ...] = ()
+    estimate: RunEstimate | None = None
+    run_key: str | None = None
+    new: tuple[Answer, ...] = ()
+
+
+def start_session(
+    app: App,
+    *,
+    k: int,
+    method: str = HSPR,
+    benchmark: str | None = None,
+    family: str | None = None,
+    agent: str | None = None,
+    seed: int | None = None,
+) -> SessionView:
+    """Open a session under the calibration in force and choose its first question.
+
+    Parameters
+    ----------
+    app : App
+    k : int
+        Valid verdicts wanted, from 1 to all questions.
+    method : str
+    benchmark, family : str, optional
+        Needed where the history has several; a rule of the settings may give the family.
+    agent : str, optional
+        Who is evaluated.
+    seed : int, optional
+        Draws the order of questions that tell the same; by default from the settings' seed.
+
+    Raises
+    ------
+    InputError
+        If the method, k or seed cannot be had.
+    NotEnoughDataError
+        If nothing is calibrated yet, or not for this method.
+    """
+    require_adaptive(method)
+    if seed is not None and not 0 <= seed < _MOST_SEEDS:
+        raise InputError(f"`seed` is {seed}; choose a number from 0 to {_MOST_SEEDS - 1}")
+    agent = _label(agent) if agent else UNKNOWN_AGENT
+    with app.open_history(read_only=True) as history:
+        target = _target(app, history, benchmark, family, agent)
+        calibration = calibration_in_force(history, target.benchmark, target.family)
+    settings = app.settings.for_benchmark(target.benchmark)
+    require_subset_size(k, calibration.model.n_questions)
+    fitted_sources(calibration, settings)
+    now = app.clock.now()
+    if seed is None:
+        stream = app.generator("adaptive", *target.key, agent, now.isoformat())
+        seed = int(stream.integers(_SEEDS))
+    with app.open_history() as history:
+        with history.transaction():
+            session_id = save_session(
+                history,
+                benchmark=target.benchmark,
+                bank_version=calibration.bank_version,
+                family=target.family,
+                agent=agent,
+                method=method,
+                k=k,
+                seed=seed,
+                calibration_id=calibration.calibration_id,
+                opened_at=now,
+            )
+            record = find_session(history, session_id)
+        history.checkpoint()
+    session = rebuild(record, calibration, settings)
+    return SessionView(session=session, questions=session.next_questions(1))
+
+
+def ask_session(app: App, reference: str, n: int = 1) -> SessionView:
+    """Choose the next questions to run; asking again gives the same ones until more is told.
+
+    Parameters
+    ----------
+    app : App
+    reference : str
+        Session id, unique prefix or ``last``.
+    n : int
+        Questions to choose together; no more are given than are left of k.
+
+    Raises
+    ------
+    InputError
+        If `n` is below 1, or the session is unknown or finished.
+    """
+    if n < 1:
+        raise InputError(f"`n` is {n}; ask for at least one question")
+    session = open_session(app, reference)
+    return SessionView(
+        session=session, questions=session.next_questions(n), estimate=session.estimate(app)
+    )
+
+
+def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> SessionView:
+    """Store verdicts, all or none, then estimate and choose the next question.
+
+    What was told before is left alone.
+
+    Parameters
+    ----------
+    app : App
+    session_id : str
+    answers : sequence of Answer
+
+    Raises
+    ------
+    InputError
+        If the session is unknown or finished, a question is unknown, or a verdict
+        contradicts one told before.
+    """
+    before = open_session(app, session_id)
+    known = before.asking.model.question_ids
+    now = app.clock.now()
+    with app.open_history() as history:
+        # Compared and stored in one transaction: somebody else may be telling as well.
+        with history.transaction():
+            record = find_session(history, before.record.session_id)
+            require_open(record)
+            new = new_answers(answers, record.steps, known, f"session {record.session_id}")
+            add_steps(history, record.session_id, [answer.as_step(now) for answer in new])
+            record = find_session(history, record.session_id)
+        history.checkpoint()
+    session = rebuild(record, before.calibration, before.settings)
+    return SessionView(
+        session=session,
+        questions=session.next_questions(1),
+        estimate=session.estimate(app),
+        new=tuple(new),
+    )
+
+
+def look_at_session(app: App, reference: str) -> SessionView:
+    """Look at a session, open or finished.
+
+    Raises
+    ------
+    InputError
+        If it is unknown.
+    """
+    with app.open_history(read_only=True) as history:
+        record = find_session(history, reference)
+        session = load_session(history, record, app.settings.for_benchmark(record.benchmark))
+        run_key = run_of(history, record)
+    finished = record.finished_at is not None
+    return SessionView(
+        session=session,
+        questions=() if finished else session.next_questions(1),
+        estimate=session.estimate(app),
+        run_key=run_key,
+    )
+
+
+def _target(
+    app: App, history: History, benchmark: str | None, family: str | None, agent: str
+) -> Target:
+    name = one_benchmark(history, benchmark)
+    _, ruled = app.settings.rule_for(benchmark=name, agent=agent, tags=())
+    return one_target(history, benchmark=name, family=family or ruled)
+
+
+def _label(agent: str) -> str:
+    if len(agent) > LONGEST_AGENT or not agent.isprintable():
+        raise InputError(
+            f"the agent's name must be one line of at most {LONGEST_AGENT} printable characters"
+        )
+    return agent

@@ -1,0 +1,1 @@
+"""Looking after a history: start, status, check, back up."""

@@ -1,0 +1,1 @@
+"""Calibrations, subsets, caches, estimates and checks."""

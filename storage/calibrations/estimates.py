@@ -1,0 +1,177 @@
+"""Estimates that were given for runs; every one is kept."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+
+from recurring_eval.records import (
+    AbilityEstimate,
+    Flag,
+    HsprDiagnostics,
+    Run,
+    ScoreDistribution,
+    ScoreEstimate,
+)
+from storage.file.history import History
+from storage.runs.benchmarks import benchmark_row_id
+from storage.times import from_store, to_utc
+
+SELECT: Final = """
+SELECT e.estimate_id, b.name, e.run_id, r.run_key, e.k, e.subset_id, e.calibration_id,
+       e.created_at, e.pass_rate, e.low, e.high, e.rerun_low, e.rerun_high, e.level, e.method,
+       e.n_asked, e.n_valid, e.n_reused, e.model_fingerprint, e.flags,
+       e.theta, e.theta_covariance, e.theta_n_observed,
+       e.hspr_diagnostics, {distribution}
+FROM estimate AS e JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateRecord:
+    """An estimate with the run, subset and calibration it belongs to."""
+
+    estimate_id: int
+    benchmark: str
+    run_id: int
+    run_key: str
+    k: int
+    subset_id: str | None
+    calibration_id: int | None
+    created_at: datetime
+    estimate: ScoreEstimate
+
+
+def save_estimate(
+    history: History,
+    run: Run,
+    estimate: ScoreEstimate,
+    *,
+    k: int,
+    subset_id: str | None,
+    calibration_id: int | None,
+    created_at: datetime,
+) -> int:
+    """Add an estimate of a stored run and return its id."""
+    estimate_id = history.next_id("estimate")
+    theta, distribution = estimate.theta, estimate.distribution
+    history.insert_row(
+        "estimate",
+        estimate_id=estimate_id,
+        run_id=run.run_id,
+        method=estimate.method,
+        k=k,
+        subset_id=subset_id,
+        calibration_id=calibration_id,
+        created_at=to_utc(created_at, "`created_at`"),
+        pass_rate=estimate.pass_rate,
+        low=estimate.low,
+        high=estimate.high,
+        rerun_low=estimate.rerun_low,
+        rerun_high=estimate.rerun_high,
+        level=estimate.level,
+        n_asked=estimate.n_asked,
+        n_valid=estimate.n_valid,
+        n_reused=estimate.n_reused,
+        theta=None if theta is None else theta.theta.tolist(),
+        theta_covariance=None if theta is None else theta.covariance.ravel().tolist(),
+        theta_n_observed=None if theta is None else theta.n_observed,
+        model_fingerprint=estimate.model_fingerprint,
+        flags=[flag.value for flag in estimate.flags],
+        score_values=None if distribution is None else distribution.values.tolist(),
+        score_pmf=None if distribution is None else distribution.pmf.tolist(),
+        hspr_diagnostics=_diagnostics_to_json(estimate.diagnostics),
+    )
+    return estimate_id
+
+
+def list_estimates(
+    history: History, benchmark: str, *, run: Run | None = None
+) -> list[EstimateRecord]:
+    """Estimates of a benchmark, or of one run of it, in the order they were given.
+
+    Only those of one run come with the score's distribution: over a benchmark they are
+    many, and it makes reading one of them fifteen times slower.
+    """
+    run_id = None if run is None else run.run_id
+    distribution = "NULL, NULL" if run is None else "e.score_values, e.score_pmf"
+    rows = history.rows(
+        SELECT.format(distribution=distribution)
+        + " WHERE r.benchmark_id = ? AND (?::INTEGER IS NULL OR e.run_id = ?)"
+        " ORDER BY e.created_at, e.estimate_id",
+        [benchmark_row_id(history, benchmark), run_id, run_id],
+    )
+    return [_record(row) for row in rows]
+
+
+def latest_estimate(
+    history: History, run: Run, *, method: str | None = None
+) -> EstimateRecord | None:
+    """Last estimate given for a run, by this method if one is named."""
+    found = [
+        record
+        for record in list_estimates(history, run.benchmark, run=run)
+        if method in (None, record.estimate.method)
+    ]
+    return found[-1] if found else None
+
+
+def _record(row: Sequence[Any]) -> EstimateRecord:
+    low, high, rerun_low, rerun_high, level, method, n_asked, n_valid, n_reused = row[9:18]
+    return EstimateRecord(
+        estimate_id=row[0],
+        benchmark=row[1],
+        run_id=row[2],
+        run_key=row[3],
+        k=row[4],
+        subset_id=row[5],
+        calibration_id=row[6],
+        created_at=from_store(row[7]),
+        estimate=ScoreEstimate(
+            pass_rate=row[8],
+            low=low,
+            high=high,
+            rerun_low=rerun_low,
+            rerun_high=rerun_high,
+            level=level,
+            method=method,
+            n_asked=n_asked,
+            n_valid=n_valid,
+            n_reused=n_reused,
+            theta=_theta(*row[20:23]),
+            model_fingerprint=row[18],
+            flags=tuple(Flag(flag) for flag in row[19]),
+            distribution=_distribution(*row[24:26]),
+            diagnostics=_diagnostics_from_json(row[23]),
+        ),
+    )
+
+
+def _theta(
+    theta: list[float] | None, covariance: list[float] | None, n_observed: int | None
+) -> AbilityEstimate | None:
+    if theta is None or covariance is None or n_observed is None:
+        return None
+    square = np.reshape(covariance, (len(theta), len(theta)))
+    return AbilityEstimate(theta=np.array(theta), covariance=square, n_observed=n_observed)
+
+
+def _distribution(values: list[float] | None, pmf: list[float] | None) -> ScoreDistribution | None:
+    if values is None or pmf is None:
+        return None
+    return ScoreDistribution(values=np.array(values), pmf=np.array(pmf))
+
+
+def _diagnostics_to_json(diagnostics: HsprDiagnostics | None) -> str | None:
+    if diagnostics is None:
+        return None
+    document = {field.name: getattr(diagnostics, field.name) for field in fields(diagnostics)}
+    document["latent_weights"] = dict(diagnostics.latent_weights)
+    return json.dumps(document, allow_nan=False)
+
+
+def _diagnostics_from_json(text: str | None) -> HsprDiagnostics | None:
+    return None if text is None else HsprDiagnostics(**json.loads(text))

@@ -1,0 +1,1 @@
+"""The history as a file: opening, locking, commits, damage, backups, migrations."""

@@ -1,0 +1,120 @@
+"""Exporting the history: one file per table, Parquet or CSV."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from storage.copy_out import copy_out
+from storage.file.commit_chain import table_names
+from storage.file.errors import HistoryError
+from storage.file.files import PARTIAL, publish
+from storage.file.history import History
+
+OPTIONS: Final = {
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+    "csv": "FORMAT csv, HEADER true",
+}
+INTERNAL: Final = frozenset(
+    ("schema_migration", "commit_log", "heartbeat", "archive", "archived_run")
+)
+WORD: Final = (
+    "CASE WHEN v.passed IS NULL THEN 'missing' WHEN v.passed = 1 THEN 'pass' ELSE 'fail' END"
+)
+VERDICTS: Final = f"""
+SELECT b.name AS benchmark, r.run_key AS run_id, q.question_key AS question_id, v.trial,
+       {WORD} AS verdict, v.reason, v.duration_s, v.cost
+FROM {{source}} AS v JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
+JOIN question AS q USING (question_id) ORDER BY v.run_id, v.question_id, v.trial
+"""
+REVISIONS: Final = f"""
+SELECT b.name AS benchmark, r.run_key AS run_id, q.question_key AS question_id, v.trial,
+       {WORD} AS verdict, v.reason, v.revision, v.replaced_at
+FROM verdict_revision AS v JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
+JOIN question AS q USING (question_id) ORDER BY v.run_id, v.revision, v.question_id, v.trial
+"""
+RUNS: Final = """
+SELECT b.name AS benchmark, r.run_key AS run_id, k.version AS bank_version,
+       r.* EXCLUDE (run_id, benchmark_id, run_key, bank_id)
+FROM run AS r JOIN benchmark AS b USING (benchmark_id) JOIN bank AS k USING (bank_id)
+ORDER BY r.started_at, r.run_key
+"""
+FORMULA: Final = "^[=+\\-@\\t\\r]"
+"""Text that a spreadsheet would run as a formula."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedTable:
+    """One file of an export."""
+
+    table: str
+    path: Path
+    n_rows: int
+
+
+def export_tables(
+    history: History,
+    folder: Path,
+    *,
+    format: str = "parquet",  # noqa: A002  # the word users know
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[ExportedTable]:
+    """Write one file per table into a folder; files of a former export are replaced.
+
+    The tables ``verdicts``, ``verdict_revisions`` and ``runs`` name benchmarks, runs and
+    questions as users do; the others are as stored. In CSV, text that begins like a
+    formula gets an apostrophe in front.
+
+    Raises
+    ------
+    HistoryError
+        If a file cannot be written; it is left as it was.
+    """
+    queries = {
+        "verdicts": VERDICTS.format(source=history.verdict_source()),
+        "verdict_revisions": REVISIONS,
+        "runs": RUNS,
+    }
+    for name in history.check(table_names):
+        if name not in INTERNAL | {"verdict", "verdict_revision", "run"}:
+            queries[name] = f'SELECT * FROM "{name}"'
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        exported = []
+        for name, query in queries.items():
+            progress(name)
+            target = folder / f"{name}.{format}"
+            partial = target.with_name(target.name + PARTIAL)
+            with _removed(partial):
+                if format == "csv":
+                    query = _neutralised(history, query)
+                n_rows = copy_out(history, query, partial, OPTIONS[format])
+                publish(partial, target)
+            exported.append(ExportedTable(table=name, path=target, n_rows=n_rows))
+    except OSError as error:
+        raise HistoryError(f"{folder} cannot be written: {error.strerror}") from error
+    return exported
+
+
+def _neutralised(history: History, query: str) -> str:
+    columns = history.rows(f"SELECT column_name, column_type FROM (DESCRIBE {query})")
+    chosen = []
+    for name, kind in columns:
+        text = f'"{name}"'
+        if kind == "VARCHAR[]":
+            text, kind = f"array_to_string({text}, ';')", "VARCHAR"
+        if kind == "VARCHAR":
+            marked = f"regexp_matches({text}, '{FORMULA}')"
+            text = f"CASE WHEN {marked} THEN '''' || {text} ELSE {text} END"
+        chosen.append(f'{text} AS "{name}"')
+    return f"SELECT {', '.join(chosen)} FROM ({query})"
+
+
+@contextlib.contextmanager
+def _removed(partial: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)

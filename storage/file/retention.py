@@ -1,0 +1,154 @@
+"""Retention: verdicts of old runs move to Parquet files, from where they are still read."""
+
+import contextlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+
+from storage.copy_out import copy_out
+from storage.file.archives import COLUMNS, list_archives, quoted, sha256
+from storage.file.errors import HistoryDamagedError, HistoryError
+from storage.file.files import PARTIAL, archive_folder, publish, sync_file
+from storage.file.history import History
+from storage.file.verify import wrong_verdicts
+from storage.times import to_utc
+
+SMALL: Final = 1_000_000
+"""An archive with fewer verdicts is written anew with those that follow."""
+NAME: Final = re.compile(r"verdicts-\d{4,}\.parquet")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What a retention did: runs and verdicts moved, and the file they are in."""
+
+    n_runs: int
+    n_verdicts: int
+    path: Path | None
+
+
+def move_old_verdicts(history: History, *, before: datetime, now: datetime) -> Moved:
+    """Move the verdicts of runs started before a time out of the history, whole runs only.
+
+    A crash at any moment leaves each verdict in one place; doing it again is a no-op.
+
+    Parameters
+    ----------
+    history : History
+        Without an open transaction.
+    before, now : datetime
+        Aware.
+
+    Raises
+    ------
+    HistoryError
+        If the file cannot be written; nothing is moved then.
+    """
+    remove_orphans(history)
+    runs = history.rows(
+        "SELECT run_id FROM run WHERE started_at < ?"
+        " AND run_id NOT IN (SELECT run_id FROM archived_run) ORDER BY run_id",
+        [to_utc(before, "`before`")],
+    )
+    moving = [run_id for (run_id,) in runs]
+    if not moving:
+        return Moved(n_runs=0, n_verdicts=0, path=None)
+    archive_id, merged_id, runs_there = _choose_archive(history)
+    all_runs = sorted({*moving, *runs_there})
+    target = archive_folder(history.path) / f"verdicts-{archive_id:04d}.parquet"
+    n_there = _write(history, all_runs, archive_id, target)
+    with history.transaction():
+        if merged_id is not None:
+            history.execute("DELETE FROM archive WHERE archive_id = ?", [merged_id])
+            history.execute("DELETE FROM archived_run WHERE archive_id = ?", [merged_id])
+        history.insert_row(
+            "archive",
+            archive_id=archive_id,
+            file_name=target.name,
+            sha256=sha256(target),
+            n_runs=len(all_runs),
+            n_verdicts=n_there,
+            n_bytes=target.stat().st_size,
+            created_at=to_utc(now, "`now`"),
+        )
+        history.execute(
+            "INSERT INTO archived_run SELECT unnest(?::INTEGER[]), ?", [all_runs, archive_id]
+        )
+        ((n_moved,),) = history.rows(
+            "SELECT count(*) FROM verdict WHERE run_id IN (SELECT unnest(?::INTEGER[]))", [moving]
+        )
+        history.execute(
+            "DELETE FROM verdict WHERE run_id IN (SELECT unnest(?::INTEGER[]))", [moving]
+        )
+    history.checkpoint()
+    remove_orphans(history)
+    return Moved(n_runs=len(moving), n_verdicts=n_moved, path=target)
+
+
+def remove_orphans(history: History) -> None:
+    """Delete archives that no run is in: of a crash, or written anew since."""
+    folder = archive_folder(history.path)
+    known = {name for (name,) in history.rows("SELECT file_name FROM archive")}
+    for file in folder.glob("verdicts-*") if folder.is_dir() else ():
+        name = file.name.removesuffix(PARTIAL)
+        if NAME.fullmatch(name) and (name not in known or file.name != name):
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+
+def _choose_archive(history: History) -> tuple[int, int | None, list[int]]:
+    """Id of the next archive, the one it takes the place of, and the runs of that."""
+    next_id = history.next_id("archive")
+    rows = history.rows(
+        "SELECT archive_id, n_verdicts FROM archive ORDER BY archive_id DESC LIMIT 1"
+    )
+    if not rows or rows[0][1] >= SMALL:
+        return next_id, None, []
+    there = history.rows(
+        "SELECT run_id FROM archived_run WHERE archive_id = ? ORDER BY run_id", [rows[0][0]]
+    )
+    return next_id, rows[0][0], [run_id for (run_id,) in there]
+
+
+def _write(history: History, run_ids: list[int], archive_id: int, target: Path) -> int:
+    """Write the verdicts of the runs, verified against their checksums; their number."""
+    partial = target.with_name(target.name + PARTIAL)
+    columns = ", ".join(f"v.{name}" for name in COLUMNS.split(", "))
+    try:
+        target.parent.mkdir(exist_ok=True)
+        copy_out(
+            history,
+            f"SELECT {archive_id}::INTEGER AS archive_id, {columns}"
+            f" FROM {history.verdict_source(run_ids)} AS v"
+            f" WHERE v.run_id IN (SELECT unnest({run_ids!r}::INTEGER[]))"
+            " ORDER BY v.run_id, v.question_id, v.trial",
+            partial,
+            "FORMAT parquet, COMPRESSION zstd",
+        )
+        wrong = history.check(
+            lambda connection: wrong_verdicts(
+                connection, f"(SELECT * FROM read_parquet({quoted(partial)}))", run_ids
+            )
+        )
+        if wrong:
+            raise HistoryDamagedError(f"nothing is moved out of {history.path}: {wrong[0]}")
+        sync_file(partial)
+        publish(partial, target)
+        with pq.ParquetFile(target) as file:
+            return int(file.metadata.num_rows)
+    except OSError as error:
+        raise HistoryError(f"{target} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def archive_files(history: History) -> list[Path]:
+    """List the files that hold moved verdicts."""
+    return history.check(
+        lambda connection: [archive.path for archive in list_archives(connection, history.path)]
+    )

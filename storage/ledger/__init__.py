@@ -1,0 +1,1 @@
+"""Which job ran when, under whose lease, and what it raised."""

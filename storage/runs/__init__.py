@@ -1,0 +1,1 @@
+"""Benchmarks, runs and their verdicts."""

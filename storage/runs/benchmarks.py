@@ -1,0 +1,196 @@
+"""Benchmarks and the versions of their banks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from recurring_eval.errors import InputError
+from recurring_eval.records import Bank
+from storage.file.history import History
+from storage.times import to_utc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBank:
+    """A bank version with the history's integers for it and its questions."""
+
+    bank_id: int
+    bank: Bank
+    question_row_ids: NDArray[np.int32]
+
+
+def benchmark_names(history: History) -> list[str]:
+    """Names of the benchmarks, sorted."""
+    return [name for (name,) in history.rows("SELECT name FROM benchmark ORDER BY name")]
+
+
+def create_benchmark(history: History, name: str, *, now: datetime) -> None:
+    """Add a benchmark without a bank.
+
+    Raises
+    ------
+    InputError
+        If the name is empty or taken.
+    """
+    if not name.strip():
+        raise InputError("the name of a benchmark must not be empty")
+    if name in benchmark_names(history):
+        raise InputError(f"the history has a benchmark {name!r} already")
+    history.insert_row(
+        "benchmark",
+        benchmark_id=history.next_id("benchmark"),
+        name=name,
+        created_at=to_utc(now, "the creation time"),
+    )
+
+
+def benchmark_row_id(history: History, name: str) -> int:
+    """Integer of the benchmark in the history.
+
+    Raises
+    ------
+    InputError
+        If there is none, listing those there are.
+    """
+    rows = history.rows("SELECT benchmark_id FROM benchmark WHERE name = ?", [name])
+    if not rows:
+        known = ", ".join(benchmark_names(history)) or "none yet"
+        raise InputError(f"the history has no benchmark {name!r}; it has: {known}")
+    return int(rows[0][0])
+
+
+def current_bank(history: History, benchmark: str) -> Bank | None:
+    """Latest version of the benchmark's bank, or None before the first import."""
+    stored = stored_bank(history, benchmark)
+    return None if stored is None else stored.bank
+
+
+def bank_by_version(history: History, benchmark: str, version: str) -> Bank:
+    """Bank of a benchmark at the version (its whole hash).
+
+    Raises
+    ------
+    InputError
+        If the benchmark never had this version.
+    """
+    stored = stored_bank(history, benchmark, version=version)
+    if stored is None:
+        raise InputError(f"benchmark {benchmark!r} has no bank version {version[:12]}")
+    return stored.bank
+
+
+def stored_bank(
+    history: History, benchmark: str, *, version: str | None = None
+) -> StoredBank | None:
+    """Bank at the version, or the current one; None if there is none."""
+    benchmark_id = benchmark_row_id(history, benchmark)
+    if version is None:
+        chosen = history.rows(
+            "SELECT current_bank_id FROM benchmark"
+            " WHERE benchmark_id = ? AND current_bank_id IS NOT NULL",
+            [benchmark_id],
+        )
+    else:
+        chosen = history.rows(
+            "SELECT bank_id FROM bank WHERE benchmark_id = ? AND version = ?",
+            [benchmark_id, version],
+        )
+    if not chosen:
+        return None
+    bank_id = int(chosen[0][0])
+    rows = history.rows(
+        "SELECT question_key, content_hash, question_id FROM bank_question"
+        " WHERE bank_id = ? ORDER BY question_key",
+        [bank_id],
+    )
+    keys, hashes, ids = zip(*rows, strict=True) if rows else ((), (), ())
+    bank = Bank(benchmark=benchmark, question_ids=keys, content_hashes=hashes)
+    return StoredBank(bank_id=bank_id, bank=bank, question_row_ids=np.array(ids, dtype=np.int32))
+
+
+def save_bank(history: History, bank: Bank, *, now: datetime) -> None:
+    """Make `bank` the current version of its benchmark.
+
+    A version that is stored already is only made current again. A question
+    whose content hash differs from every stored one is a new question; where
+    either hash is unknown (empty) it is the same question.
+    """
+    benchmark_id = benchmark_row_id(history, bank.benchmark)
+    stored = stored_bank(history, bank.benchmark, version=bank.version)
+    bank_id = history.next_id("bank") if stored is None else stored.bank_id
+    if stored is None:
+        question_ids = _question_rows(history, benchmark_id, bank)
+        history.insert_row(
+            "bank",
+            bank_id=bank_id,
+            benchmark_id=benchmark_id,
+            version=bank.version,
+            n_questions=len(bank.question_ids),
+            created_at=to_utc(now, "the time of the bank"),
+        )
+        history.insert(
+            "bank_question",
+            pa.table(
+                {
+                    "bank_id": pa.array([bank_id] * len(question_ids), pa.int32()),
+                    "question_id": pa.array(question_ids, pa.int32()),
+                    "question_key": pa.array(bank.question_ids, pa.string()),
+                    "content_hash": pa.array(bank.content_hashes, pa.string()),
+                }
+            ),
+        )
+    history.execute(
+        "UPDATE benchmark SET current_bank_id = ? WHERE benchmark_id = ?", [bank_id, benchmark_id]
+    )
+
+
+def _question_rows(history: History, benchmark_id: int, bank: Bank) -> list[int]:
+    """Ids of the bank's questions, adding those the history does not have."""
+    rows = history.rows(
+        "SELECT question_key, content_hash, question_id FROM question"
+        " WHERE benchmark_id = ? ORDER BY question_id",
+        [benchmark_id],
+    )
+    exact = {(key, content): question_id for key, content, question_id in rows}
+    newest = {key: question_id for key, _, question_id in rows}
+    next_id = history.next_id("question")
+    ids: list[int] = []
+    added: list[tuple[int, str, str]] = []
+    for key, content in zip(bank.question_ids, bank.content_hashes, strict=True):
+        known = exact.get((key, content))
+        if known is None and content and (key, "") in exact:
+            known = exact[key, ""]
+            history.execute(
+                "UPDATE question SET content_hash = ? WHERE question_id = ?", [content, known]
+            )
+        if known is None and not content:
+            known = newest.get(key)
+        if known is None:
+            known = next_id + len(added)
+            added.append((known, key, content))
+        ids.append(known)
+    _insert_questions(history, benchmark_id, added)
+    return ids
+
+
+def _insert_questions(
+    history: History, benchmark_id: int, added: Sequence[tuple[int, str, str]]
+) -> None:
+    if not added:
+        return
+    ids, keys, hashes = zip(*added, strict=True)
+    history.insert(
+        "question",
+        pa.table(
+            {
+                "question_id": pa.array(ids, pa.int32()),
+                "benchmark_id": pa.array([benchmark_id] * len(ids), pa.int32()),
+                "question_key": pa.array(keys, pa.string()),
+                "content_hash": pa.array(hashes, pa.string()),
+            }
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Adaptive sessions and their steps."""

@@ -1,0 +1,196 @@
+"""Adaptive sessions as saved and loaded."""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from recurring_eval.errors import InputError
+from storage.file.history import History
+from storage.runs.benchmarks import benchmark_row_id
+from storage.times import from_store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStep:
+    """A question that was answered.
+
+    Attributes
+    ----------
+    question_id : str
+    passes, trials : int
+        Without trials the verdict is missing.
+    reason : str or None
+        Why the verdict is missing; None where there is one.
+    told_at : datetime
+    """
+
+    question_id: str
+    passes: int
+    trials: int
+    reason: str | None = None
+    told_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord:
+    """A stored session.
+
+    Attributes
+    ----------
+    session_id : str
+        What users see, e.g. ``swebench-verified-hspr-k100-3f9a2c1b``.
+    benchmark, bank_version, agent_family : str
+    agent : str
+        Who is evaluated.
+    method : str
+    k : int
+        Valid verdicts wanted.
+    seed : int
+        With the calibration and the steps it rebuilds the session.
+    calibration_id : int
+    opened_at : datetime
+    finished_at : datetime or None
+    run_id : int or None
+        The history's integer of the run that a finished session became.
+    steps : tuple of SessionStep
+        In the order they were told.
+    """
+
+    session_id: str
+    benchmark: str
+    bank_version: str
+    agent_family: str
+    agent: str
+    method: str
+    k: int
+    seed: int
+    calibration_id: int
+    opened_at: datetime
+    finished_at: datetime | None
+    run_id: int | None
+    steps: tuple[SessionStep, ...]
+
+    @property
+    def n_valid(self) -> int:
+        """Questions with a valid verdict: the budget spent."""
+        return sum(step.trials > 0 for step in self.steps)
+
+
+SUGGESTIONS: Final = 5
+LAST: Final = "last"
+COLUMNS: Final = """
+SELECT s.session_id, b.name, k.version, s.agent_family, s.agent, s.method, s.k, s.seed,
+       s.calibration_id, s.opened_at, s.finished_at, s.run_id
+FROM adaptive_session AS s JOIN benchmark AS b USING (benchmark_id) JOIN bank AS k USING (bank_id)
+"""
+
+
+def find_session(history: History, reference: str) -> SessionRecord:
+    """Session by its id, a unique beginning of it, or ``last``, the one opened last.
+
+    Raises
+    ------
+    InputError
+        If no session or several fit, naming those that come near.
+    """
+    found = _records(history, "s.session_id = ?", [reference])
+    if not found and reference == LAST:
+        newest = "SELECT session_id FROM adaptive_session ORDER BY opened_at DESC, session_id DESC"
+        found = _records(history, f"s.session_id = ({newest} LIMIT 1)", [])
+    elif not found and reference:
+        found = _records(history, "starts_with(s.session_id, ?)", [reference])
+    if len(found) != 1:
+        raise InputError(_not_one(history, reference, found))
+    return found[0]
+
+
+def list_sessions(
+    history: History, benchmark: str, *, family: str | None = None, unfinished: bool = False
+) -> list[SessionRecord]:
+    """Sessions of a benchmark in the order they were opened; only unfinished ones if asked."""
+    condition = "s.benchmark_id = ? AND (?::VARCHAR IS NULL OR s.agent_family = ?)"
+    if unfinished:
+        condition += " AND s.finished_at IS NULL"
+    return _records(history, condition, [benchmark_row_id(history, benchmark), family, family])
+
+
+def session_by_id(history: History, session_id: str) -> SessionRecord:
+    """Session by its whole id.
+
+    Raises
+    ------
+    InputError
+        If there is none, naming those that come near.
+    """
+    found = _records(history, "s.session_id = ?", [session_id])
+    if not found:
+        raise InputError(_not_one(history, session_id, ()))
+    return found[0]
+
+
+def _records(history: History, condition: str, values: Sequence[object]) -> list[SessionRecord]:
+    rows = history.rows(f"{COLUMNS} WHERE {condition} ORDER BY s.opened_at, s.session_id", values)
+    steps = _steps(history, [row[0] for row in rows])
+    return [_record(row, tuple(steps[row[0]])) for row in rows]
+
+
+def _steps(history: History, session_ids: Sequence[str]) -> dict[str, list[SessionStep]]:
+    """Read the steps of each session, in order."""
+    rows = history.rows(
+        "SELECT t.session_id, q.question_key, t.passes, t.trials, t.reason, t.told_at"
+        " FROM adaptive_step AS t JOIN question AS q USING (question_id)"
+        " WHERE t.session_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY t.position",
+        [list(session_ids)],
+    )
+    steps = defaultdict[str, list[SessionStep]](list)
+    for session_id, question, passes, trials, reason, told_at in rows:
+        steps[session_id].append(
+            SessionStep(
+                question_id=question,
+                passes=passes,
+                trials=trials,
+                reason=reason,
+                told_at=from_store(told_at),
+            )
+        )
+    return steps
+
+
+def _record(row: tuple[Any, ...], steps: tuple[SessionStep, ...]) -> SessionRecord:
+    (session_id, benchmark, version, family, agent, method, k, seed) = row[:8]
+    calibration_id, opened_at, finished_at, run_id = row[8:]
+    return SessionRecord(
+        session_id=session_id,
+        benchmark=benchmark,
+        bank_version=version,
+        agent_family=family,
+        agent=agent,
+        method=method,
+        k=k,
+        seed=seed,
+        calibration_id=calibration_id,
+        opened_at=from_store(opened_at),
+        finished_at=from_store(finished_at),
+        run_id=run_id,
+        steps=steps,
+    )
+
+
+def _not_one(history: History, reference: str, found: Sequence[SessionRecord]) -> str:
+    if found:
+        shown = ", ".join(record.session_id for record in found[:SUGGESTIONS])
+        more = f" and {len(found) - SUGGESTIONS} more" if len(found) > SUGGESTIONS else ""
+        return f"{reference!r} fits {len(found)} sessions: {shown}{more}; give more of it"
+    rows = history.rows(
+        "SELECT session_id FROM adaptive_session ORDER BY opened_at DESC, session_id"
+    )
+    ids = [session_id for (session_id,) in rows]
+    if not ids:
+        return f"the history has no session {reference!r}, and no sessions yet; start one first"
+    near = difflib.get_close_matches(reference, ids, n=SUGGESTIONS, cutoff=0.4)
+    label = "near it" if near else "the latest"
+    shown = ", ".join(near or ids[:SUGGESTIONS])
+    return f"the history has no session {reference!r}; {label}: {shown}"
