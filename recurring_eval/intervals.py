@@ -1,6 +1,7 @@
 """Intervals around an estimated score: split-conformal on studentised residuals."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from recurring_eval.errors import InputError
+from recurring_eval.records import ReplayResidual
 from recurring_eval.validation import read_only_floats
 
 MIN_RESIDUALS: Final = 9
@@ -119,6 +121,25 @@ class ConformalScale:
         threshold = _BEYOND_RANKS * studentised.max() if beyond else np.sort(studentised)[rank - 1]
         value = math.sqrt(model_sd**2 + extra) * float(threshold)
         return HalfWidth(value=value, few_residuals=beyond)
+
+
+def conformal_scale(
+    residuals: Sequence[ReplayResidual], *, method: str, k: int, newest: int = NEWEST_RESIDUALS
+) -> ConformalScale:
+    """Scale for the intervals of one method and k from its newest residuals.
+
+    Parameters
+    ----------
+    residuals : sequence of ReplayResidual
+        Oldest first, of any methods and sizes.
+    method : str
+    k : int
+    newest : int, optional
+    """
+    mine = [r for r in residuals if r.method == method and r.k == k][-newest:]
+    return ConformalScale(
+        residuals=np.array([r.error for r in mine]), model_sd=np.array([r.model_sd for r in mine])
+    )
 
 
 def require_level(level: float) -> None:

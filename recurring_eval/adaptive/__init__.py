@@ -1,29 +1,19 @@
-"""Adaptive runs: each question is chosen in the light of the verdicts before it."""
+"""Adaptive testing: each question is chosen in the light of the verdicts before it."""
 
-from recurring_eval.adaptive.estimate import AdaptiveEstimates
-from recurring_eval.adaptive.questions import AskableQuestions
+from recurring_eval.adaptive.estimate import AdaptiveEstimates, estimate_scores, posterior_of
+from recurring_eval.adaptive.questions import AskableQuestions, askable_questions
 from recurring_eval.adaptive.replay import ReplayedSessions, replay_sessions
-from recurring_eval.adaptive.rules import RULES, AdaptiveRule, questions_for, rule_named
-from recurring_eval.adaptive.session import (
-    Outcome,
-    Session,
-    run_session,
-    start_session,
-)
-from recurring_eval.adaptive.session_estimate import SessionEstimate
+from recurring_eval.adaptive.rules import Choose, choose_by_information, choose_d_optimal
 
 __all__ = [
-    "RULES",
     "AdaptiveEstimates",
-    "AdaptiveRule",
     "AskableQuestions",
-    "Outcome",
+    "Choose",
     "ReplayedSessions",
-    "Session",
-    "SessionEstimate",
-    "questions_for",
+    "askable_questions",
+    "choose_by_information",
+    "choose_d_optimal",
+    "estimate_scores",
+    "posterior_of",
     "replay_sessions",
-    "rule_named",
-    "run_session",
-    "start_session",
 ]

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.adaptive.d_optimal import verdict_variance
-from recurring_eval.adaptive.questions import AskableQuestions, Floats, logits
+from recurring_eval.adaptive.questions import AskableQuestions, Floats, logits, verdict_variance
 from recurring_eval.irt import sigmoid
 from recurring_eval.posterior import posterior_information, posterior_modes
 

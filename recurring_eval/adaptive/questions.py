@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
+from recurring_eval.irt import sigmoid
 from recurring_eval.mirt_ability import checked_prior
 from recurring_eval.validation import order_by_id
 
@@ -62,7 +63,16 @@ def askable_questions(
 ) -> AskableQuestions:
     """Prepare a fitted model for asking.
 
-    Parameters are those of `questions_for`; the prior is the model's by default.
+    Parameters
+    ----------
+    model : RaschModel or MirtModel
+    prior_mean : array_like, shape (d,), or float for a Rasch model, optional
+    prior_precision : float, optional
+        The prior of the run's ability, by default the model's, weak and around recent runs.
+        Zeros with precision one are the papers' N(0, I).
+    tie_order : array_like of int, shape (n,), optional
+        Rank of each of the model's questions among equally good ones, a
+        permutation of 0..n-1; by default the order of their ids.
 
     Raises
     ------
@@ -96,6 +106,12 @@ def logits(questions: AskableQuestions, theta: Floats) -> Floats:
     # One product per run: a joint one would round a run by its neighbours.
     products = np.matmul(questions.slopes, theta[..., np.newaxis])[..., 0]
     return np.asarray(products - questions.difficulty)
+
+
+def verdict_variance(questions: AskableQuestions, theta: Floats) -> Floats:
+    """p(1 - p) of every question for each of m runs, (m, n)."""
+    x = logits(questions, theta)
+    return np.asarray(sigmoid(x) * sigmoid(-x))
 
 
 def _priority(model: Model, tie_order: ArrayLike | None) -> NDArray[np.intp]:

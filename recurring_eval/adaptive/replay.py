@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.adaptive.estimate import AdaptiveEstimates, estimate_scores, posterior_of
-from recurring_eval.adaptive.questions import Floats, Model
-from recurring_eval.adaptive.rules import questions_for, rule_for
+from recurring_eval.adaptive.questions import AskableQuestions, Floats
+from recurring_eval.adaptive.rules import Choose
 from recurring_eval.errors import InputError
 from recurring_eval.validation import checked_counts, require_subset_size
 
@@ -32,36 +32,30 @@ class ReplayedSessions:
 
 
 def replay_sessions(
-    model: Model,
+    questions: AskableQuestions,
     passes: ArrayLike,
     trials: ArrayLike,
     *,
-    method: str,
+    choose: Choose,
     ks: Sequence[int],
     population: ArrayLike | None = None,
-    prior_mean: ArrayLike | None = None,
-    prior_precision: float | None = None,
-    tie_order: ArrayLike | None = None,
 ) -> ReplayedSessions:
-    """Do what ``run_session`` with one question a round would, for many runs and ks at once.
+    """Do what sessions that ask one question a round would, for many runs and ks at once.
 
     A session's choices do not depend on its k, so one pass serves every k. Each
-    run is computed by itself, bit for bit as a `Session` would (to within rounding where
-    fewer than k of a run's verdicts are valid).
+    run is computed by itself.
 
     Parameters
     ----------
-    model : RaschModel or MirtModel
+    questions : AskableQuestions
     passes, trials : array_like of int, shape (m, n)
         The runs' full verdict counts, aligned with the model's questions.
-    method : str
-        Name of the adaptive rule.
+    choose : Choose
+        The rule.
     ks : sequence of int
         Valid verdicts after which to estimate.
     population : array_like of bool, shape (m, n), optional
         Questions each score is the mean of; by default the run's valid ones.
-    prior_mean, prior_precision, tie_order
-        As in `questions_for`.
 
     Returns
     -------
@@ -70,17 +64,8 @@ def replay_sessions(
     Raises
     ------
     InputError
-        The method does not exist or does not fit the model, a k is not possible,
-        or shapes and counts are not acceptable.
+        A k is not possible, or shapes and counts are not acceptable.
     """
-    questions = questions_for(
-        model,
-        method=method,
-        prior_mean=prior_mean,
-        prior_precision=prior_precision,
-        tie_order=tie_order,
-    )
-    choose = rule_for(method, model).choose
     successes, counts = (
         table[:, questions.order] for table in checked_counts(passes, trials, questions.n_questions)
     )

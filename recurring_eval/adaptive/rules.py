@@ -1,30 +1,16 @@
-"""The adaptive rules by name."""
+"""Rules for the next question: Fisher information and D-optimality."""
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from recurring_eval.adaptive.d_optimal import choose_d_optimal
-from recurring_eval.adaptive.fisher import choose_by_information
-from recurring_eval.adaptive.questions import (
-    AskableQuestions,
-    Floats,
-    Model,
-    askable_questions,
-)
-from recurring_eval.calibration.rasch import ABILITY_SD, RaschModel
-from recurring_eval.errors import InputError
+from recurring_eval.adaptive.questions import AskableQuestions, Floats, verdict_variance
+from recurring_eval.irt import item_information
+from recurring_eval.posterior import covariance_after
 
-RASCH_PRECISION: Final = ABILITY_SD**-2
-"""Prior precision of a run's ability around zero in ``rasch-cat``.
-
-As published: a run starts at zero, with the ability prior of the calibration itself,
-N(0, 1). A weak prior around recent runs, which the multidimensional rule needs, is worse
-here: questions far from the ability do not follow equal slopes, and the prior makes up
-for part of it.
-"""
+EQUAL: Final = 1e-9
+"""Criteria closer than this, relatively, are equal."""
 
 
 class Choose(Protocol):
@@ -42,109 +28,112 @@ class Choose(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptiveRule:
-    """How a session chooses its next questions.
-
-    Attributes
-    ----------
-    name : str
-        Of the method, as users write it.
-    choose : Choose
-    rasch_only : bool
-        Makes sense for a one-dimensional ability with equal slopes only.
-    prior_mean, prior_precision : float or None
-        Ability prior of a run where the caller gives none; None is the model's.
-    description : str
-    """
-
-    name: str
-    choose: Choose
-    rasch_only: bool
-    prior_mean: float | None = None
-    prior_precision: float | None = None
-    description: str
-
-
-RULES: Final = (
-    AdaptiveRule(
-        name="rasch-cat",
-        choose=choose_by_information,
-        rasch_only=True,
-        prior_mean=0.0,
-        prior_precision=RASCH_PRECISION,
-        description="one question at a time, where the Rasch model is least certain",
-    ),
-    AdaptiveRule(
-        name="mirt-cat",
-        choose=choose_d_optimal,
-        rasch_only=False,
-        description="one question at a time, D-optimal for several abilities",
-    ),
-)
-
-
-def rule_named(name: str) -> AdaptiveRule:
-    """Look an adaptive rule up.
-
-    Raises
-    ------
-    InputError
-        There is none of that name.
-    """
-    for rule in RULES:
-        if rule.name == name:
-            return rule
-    known = ", ".join(rule.name for rule in RULES)
-    raise InputError(f"there is no adaptive method {name!r}; choose one of {known}")
-
-
-def questions_for(
-    model: Model,
-    *,
-    method: str,
-    prior_mean: ArrayLike | None = None,
-    prior_precision: float | None = None,
-    tie_order: ArrayLike | None = None,
-) -> AskableQuestions:
-    """Prepare a fitted model for asking by an adaptive rule.
+def choose_by_information(
+    questions: AskableQuestions,
+    theta: Floats,
+    information: Floats,  # noqa: ARG001  every rule takes it; this one needs theta alone
+    available: NDArray[np.bool_],
+    n: int,
+) -> NDArray[np.intp]:
+    """Choose the n available questions with the largest p(1 - p).
 
     Parameters
     ----------
-    model : RaschModel or MirtModel
-    method : str
-    prior_mean : array_like, shape (d,), or float for a Rasch model, optional
-    prior_precision : float, optional
-        The prior of the run's ability. By default what the rule says: for
-        ``rasch-cat`` the calibration's N(0, 1), for ``mirt-cat`` the model's, weak and around
-        recent runs. Zeros with precision one are the papers' N(0, I).
-    tie_order : array_like of int, shape (n,), optional
-        Rank of each of the model's questions among equally good ones, a
-        permutation of 0..n-1; by default the order of their ids.
+    questions : AskableQuestions
+        Of a Rasch model.
+    theta : ndarray, shape (m, 1)
+        Ability of each run.
+    information : ndarray, shape (m, 1, 1)
+        Not needed: information about one ability grows by the question's own.
+    available : ndarray of bool, shape (m, N)
+        At least n per row.
+    n : int
 
-    Raises
-    ------
-    InputError
-        The method does not exist or does not fit the model, or the prior or the
-        ranks do not fit it.
+    Returns
+    -------
+    ndarray of intp, shape (m, n)
+        Positions among `questions`, best first.
+
+    References
+    ----------
+    She & Lin 2026, Rasch adaptive testing.
     """
-    rule = rule_for(method, model)
-    return askable_questions(
-        model,
-        prior_mean=rule.prior_mean if prior_mean is None else prior_mean,
-        prior_precision=rule.prior_precision if prior_precision is None else prior_precision,
-        tie_order=tie_order,
-    )
+    weight = item_information(theta, questions.difficulty)
+    chosen = np.empty((len(theta), n), dtype=np.intp)
+    left = available.copy()
+    rows = np.arange(len(theta))
+    for i in range(n):
+        chosen[:, i] = first_best(weight, left)
+        left[rows, chosen[:, i]] = False
+    return chosen
 
 
-def rule_for(name: str, model: Model) -> AdaptiveRule:
-    """`rule_named`, refused for a model it cannot work with.
+def choose_d_optimal(
+    questions: AskableQuestions,
+    theta: Floats,
+    information: Floats,
+    available: NDArray[np.bool_],
+    n: int,
+) -> NDArray[np.intp]:
+    r"""Choose greedily the n available questions with the largest :math:`w\,\alpha^T I^{-1}\alpha`.
 
-    Raises
-    ------
-    InputError
+    With :math:`w = p(1 - p)` this is what maximises
+    :math:`\det(I + w\,\alpha\alpha^T)`. After each choice I grows by the chosen
+    question's expected information, at the same ability: no verdict is known yet.
+
+    Parameters
+    ----------
+    questions : AskableQuestions
+    theta : ndarray, shape (m, d)
+        Abilities of each run.
+    information : ndarray, shape (m, d, d)
+        Posterior information I, the prior's precision included.
+    available : ndarray of bool, shape (m, N)
+        At least n per row.
+    n : int
+
+    Returns
+    -------
+    ndarray of intp, shape (m, n)
+        Positions among `questions`, in the order of choice.
+
+    References
+    ----------
+    She & Lin 2026, multidimensional adaptive testing; Lindley-Segall D-rule.
     """
-    rule = rule_named(name)
-    if rule.rasch_only and not isinstance(model, RaschModel):
-        raise InputError(f"{name} works with a Rasch model; this one has several abilities")
-    return rule
+    weight = verdict_variance(questions, theta)
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    chosen = np.empty((len(theta), n), dtype=np.intp)
+    left = available.copy()
+    rows = np.arange(len(theta))
+    for i in range(n):
+        criterion = d_criterion(questions, weight, covariance)
+        chosen[:, i] = best = first_best(criterion, left)
+        left[rows, best] = False
+        covariance = covariance_after(covariance, questions.slopes[best], weight[rows, best])
+    return chosen
+
+
+def d_criterion(questions: AskableQuestions, weight: Floats, covariance: Floats) -> Floats:
+    r""":math:`w_j\,\alpha_j^T I^{-1}\alpha_j` of every question, (m, n)."""
+    packed = covariance.reshape(len(covariance), -1, 1)
+    return np.asarray(weight * np.matmul(questions.squares, packed)[..., 0])
+
+
+def first_best(criterion: NDArray[np.float64], available: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """First available question whose criterion equals the row's largest.
+
+    Parameters
+    ----------
+    criterion : ndarray, shape (m, n)
+        Not negative.
+    available : ndarray of bool, shape (m, n)
+        At least one per row.
+
+    Returns
+    -------
+    ndarray of intp, shape (m,)
+    """
+    offered = np.where(available, criterion, -1.0)
+    best = offered.max(axis=1, keepdims=True)
+    return np.asarray((offered >= best * (1.0 - EQUAL)).argmax(axis=1))

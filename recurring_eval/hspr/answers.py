@@ -95,7 +95,7 @@ def score_answers(
     evaluation = Evaluation(model, config, order)
     answered = [int(q) for q in np.argsort(order) if counts[q] > 0]
     with one_blas_thread():
-        evaluation.replay([(q, int(successes[q]), int(counts[q])) for q in answered])
+        evaluation.count([(q, int(successes[q]), int(counts[q])) for q in answered])
         posterior = evaluation.final_posterior()
         result = estimate_score(evaluation, inside, posterior)
         expected, variance = expected_score(posterior, inside)

@@ -127,18 +127,23 @@ class Evaluation:
             self.posterior().observe(outcome)
         self.rates[question] = passes / trials
 
-    def replay(self, answers: Sequence[Answer]) -> None:
-        """Take in the answers of a fresh evaluation, refreshing the nodes once."""
-        valid = sum(trials > 0 for _, _, trials in answers)
-        before_refresh = valid - valid % self.config.refresh_every
+    def count(self, answers: Sequence[Answer]) -> None:
+        """Take in answers at once; the nodes are refreshed when they are next needed."""
         for answer in answers:
-            if self.n_observed >= before_refresh:
-                self.record(answer)
-                continue
             outcome = self._mark(answer)
             if outcome is not None:
                 self._nodes.count(outcome)
                 self.rates[answer[0]] = answer[1] / answer[2]
+        self._stale = True
+
+    def replay(self, answers: Sequence[Answer]) -> None:
+        """Take in the answers of a fresh evaluation, refreshing the nodes once."""
+        valid = np.cumsum([trials > 0 for _, _, trials in answers])
+        last_refresh = 0 if not len(valid) else valid[-1] - valid[-1] % self.config.refresh_every
+        n_before = int(np.searchsorted(valid, last_refresh)) + 1 if last_refresh else 0
+        self.count(answers[:n_before])
+        for answer in answers[n_before:]:
+            self.record(answer)
 
     def _mark(self, answer: Answer) -> Outcome | None:
         question, passes, trials = answer

@@ -1,31 +1,6 @@
-"""Named methods: a way of choosing questions paired with an estimator.
+"""Methods: a way of choosing questions paired with an estimator, one file each.
 
-Those that replays compare are in `replay_methods`, not imported here: their learners take
-half a second to load, which every command would pay.
+`registry.METHODS` lists them all. A `FixedMethod` chooses its questions at once, a `StepMethod`
+one after the other, and a `ReplayMethod` is there for comparison in replays alone. Import from the
+submodules: most commands need few of them, and some are slow to load.
 """
-
-from recurring_eval.methods.estimate import LEVEL, estimate_score
-from recurring_eval.methods.evidence import Evidence, aligned_weights, gather_evidence
-from recurring_eval.methods.method import Method
-from recurring_eval.methods.prepared import (
-    MethodEstimates,
-    PreparedMethod,
-    PrepareMethod,
-    ReplayMethod,
-)
-from recurring_eval.methods.registry import METHODS, method_named
-
-__all__ = [
-    "LEVEL",
-    "METHODS",
-    "Evidence",
-    "Method",
-    "MethodEstimates",
-    "PrepareMethod",
-    "PreparedMethod",
-    "ReplayMethod",
-    "aligned_weights",
-    "estimate_score",
-    "gather_evidence",
-    "method_named",
-]

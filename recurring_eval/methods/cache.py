@@ -1,58 +1,70 @@
-"""Questions not settled in the recent window; how many is an outcome."""
+"""Historical caching: run what recent runs disagree about, reuse the settled verdicts."""
 
+from dataclasses import dataclass
+from datetime import UTC
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recurring_eval.caching import CacheUse, cache_score
-from recurring_eval.errors import InputError
-from recurring_eval.methods.evidence import Evidence
-from recurring_eval.methods.method import Method
-
-_CHOOSES: Final = "questions not settled in the 7-day window"
+from recurring_eval.caching import CacheUse, build_cache, cache_score, window_rows
+from recurring_eval.methods.replayed import ReplayMethod, Scored
+from recurring_eval.response_matrix import ResponseMatrix
 
 
-def majority(evidence: Evidence) -> NDArray[np.float64]:
-    """Observed outcomes, and the window's majority verdicts."""
-    return _score(evidence, "majority")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheScorer:
+    """Source runs, from which each target's cache is built."""
+
+    source: ResponseMatrix
+    use: CacheUse
+
+    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:  # noqa: ARG002  how many questions are asked is an outcome, and nothing is drawn
+        """Estimate each target with the cache of the seven days before its own.
+
+        In use, every day's runs feed the next day's cache. So do targets here:
+        those of strictly earlier days count as history, together with the source.
+        """
+        history = _joined(self.source, targets)
+        days = [start.astimezone(UTC).date() for start in targets.started_at]
+        score = np.full(targets.n_runs, np.nan)
+        observed = targets.trials > 0
+        for day in sorted(set(days)):
+            rows = np.array([i for i, run_day in enumerate(days) if run_day == day])
+            cache = build_cache(history.select_runs(window_rows(history, day)))
+            trials = targets.trials[rows]
+            observed[rows] &= ~cache.cached
+            score[rows] = cache_score(
+                cache, targets.passes[rows], trials, use=self.use, population=trials > 0
+            )
+        return Scored(score=score, observed=observed)
 
 
-def rate(evidence: Evidence) -> NDArray[np.float64]:
-    """Observed outcomes, and the window's pass rates."""
-    return _score(evidence, "rate")
-
-
-def _score(evidence: Evidence, use: CacheUse) -> NDArray[np.float64]:
-    if evidence.cache is None:
-        raise InputError("the cache method needs a cache; recalibrate to build one")
-    return cache_score(
-        evidence.cache,
-        evidence.passes,
-        evidence.trials,
-        use=use,
-        population=evidence.population,
+def _joined(source: ResponseMatrix, targets: ResponseMatrix) -> ResponseMatrix:
+    """Source runs and those targets that are not among them."""
+    known = set(source.run_ids)
+    new = targets.select_runs(np.array([run not in known for run in targets.run_ids], dtype=bool))
+    return ResponseMatrix(
+        passes=np.concatenate([source.passes, new.passes]),
+        trials=np.concatenate([source.trials, new.trials]),
+        run_ids=source.run_ids + new.run_ids,
+        question_ids=source.question_ids,
+        started_at=source.started_at + new.started_at,
+        agents=source.agents + new.agents,
     )
 
 
-CACHE: Final = Method(
+CACHE: Final = ReplayMethod(
     name="cache",
-    chooses=_CHOOSES,
-    estimates="observed + cached majority verdicts",
-    design="cache",
-    choose=None,
-    score=majority,
-    needs_cache=True,
     description="Runs what recent runs disagree about and reuses the settled verdicts.",
+    source="She and Lin 2026",
+    fit=lambda source, _: CacheScorer(source=source, use="majority"),
+    budget_is_outcome=True,
 )
 
-CACHE_RATE: Final = Method(
+CACHE_RATE: Final = ReplayMethod(
     name="cache+rate",
-    chooses=_CHOOSES,
-    estimates="observed + cached pass rates",
-    design="cache",
-    choose=None,
-    score=rate,
-    needs_cache=True,
     description="The same questions; settled ones count with their recent pass rate.",
+    source="She and Lin 2026",
+    fit=lambda source, _: CacheScorer(source=source, use="rate"),
+    budget_is_outcome=True,
 )

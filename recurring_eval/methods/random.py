@@ -1,18 +1,17 @@
 """Uniform random questions."""
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
-from recurring_eval.methods import scores
-from recurring_eval.methods.method import Method
+from recurring_eval.estimators import RANDOM_DIVISOR
+from recurring_eval.methods.fixed import GPIRT, FixedMethod, gpirt, pirt, weighted
 from recurring_eval.records import Subset
 from recurring_eval.subsets import RANDOM as RANDOM_DESIGN
 from recurring_eval.subsets import random_subset
-
-_CHOOSES: Final = "uniform without replacement"
 
 
 def choose(
@@ -29,33 +28,28 @@ def choose(
     return random_subset(model, bank_version, k, rng=rng, seed=seed)
 
 
-RANDOM: Final = Method(
+RANDOM: Final = FixedMethod(
     name="random",
-    chooses=_CHOOSES,
-    estimates="raw mean",
-    design=RANDOM_DESIGN,
-    choose=choose,
-    score=scores.weighted,
+    aliases=("random+weighted",),
     description="Random questions and their plain pass rate: the baseline.",
+    design=RANDOM_DESIGN,
+    choose=choose,
+    estimate=weighted,
 )
 
-RANDOM_PIRT: Final = Method(
+RANDOM_PIRT: Final = FixedMethod(
     name="random+pirt",
-    chooses=_CHOOSES,
-    estimates="p-IRT",
+    description="Random questions; the Rasch model predicts the others.",
     design=RANDOM_DESIGN,
     choose=choose,
-    score=scores.pirt,
-    description="Random questions; the Rasch model predicts the others.",
+    estimate=pirt,
 )
 
-RANDOM_GPIRT: Final = Method(
+RANDOM_GPIRT: Final = FixedMethod(
     name="random+gpirt",
-    chooses=_CHOOSES,
-    estimates="gp-IRT",
+    description="Random questions; raw mean and p-IRT blended by their expected errors.",
     design=RANDOM_DESIGN,
     choose=choose,
-    score=scores.gpirt_of_random,
-    needs_gpirt=True,
-    description="Random questions; raw mean and p-IRT blended by their expected errors.",
+    estimate=partial(gpirt, design_divisor=RANDOM_DIVISOR),
+    models=(GPIRT,),
 )

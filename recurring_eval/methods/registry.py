@@ -1,46 +1,97 @@
-"""Every method by name."""
+"""Every method, by name: the only list of them."""
 
-from typing import Final
+from typing import Any, Final
 
 from recurring_eval.errors import InputError
+from recurring_eval.methods.aipw import AIPW
+from recurring_eval.methods.atlas import ATLAS
 from recurring_eval.methods.cache import CACHE, CACHE_RATE
-from recurring_eval.methods.hspr import HSPR
-from recurring_eval.methods.method import Method
+from recurring_eval.methods.calibration import ModelKind
+from recurring_eval.methods.factors import RANDOM_FACTORS, STRATIFIED_RANDOM_FACTORS
+from recurring_eval.methods.faq import FAQ
+from recurring_eval.methods.fixed import FixedMethod
+from recurring_eval.methods.hspr import HSPR, HSPR_STAGED
+from recurring_eval.methods.kmeans import (
+    IRT_KMEANS,
+    IRT_KMEANS_GPIRT,
+    RESPONSE_KMEANS,
+    RESPONSE_KMEANS_GPIRT,
+)
+from recurring_eval.methods.midrange import MIDRANGE, MIDRANGE_RIDGE, RSL
+from recurring_eval.methods.mirt_cat import MIRT_CAT, MIRT_CAT_STANDARD_PRIOR
 from recurring_eval.methods.random import RANDOM, RANDOM_GPIRT, RANDOM_PIRT
+from recurring_eval.methods.rasch_cat import RASCH_CAT
+from recurring_eval.methods.replayed import ReplayMethod
+from recurring_eval.methods.steps import StepMethod
 from recurring_eval.methods.stratified import STRATIFIED, STRATIFIED_GPIRT, STRATIFIED_PIRT
+from recurring_eval.methods.stratified_random import STRATIFIED_RANDOM
+
+Method = FixedMethod | StepMethod | ReplayMethod
 
 METHODS: Final[tuple[Method, ...]] = (
     RANDOM,
     RANDOM_PIRT,
     RANDOM_GPIRT,
-    CACHE,
-    CACHE_RATE,
     STRATIFIED,
     STRATIFIED_PIRT,
     STRATIFIED_GPIRT,
+    STRATIFIED_RANDOM,
+    CACHE,
+    CACHE_RATE,
+    RESPONSE_KMEANS,
+    RESPONSE_KMEANS_GPIRT,
+    IRT_KMEANS,
+    IRT_KMEANS_GPIRT,
+    RASCH_CAT,
+    MIRT_CAT,
+    MIRT_CAT_STANDARD_PRIOR,
     HSPR,
+    HSPR_STAGED,
+    MIDRANGE,
+    MIDRANGE_RIDGE,
+    RSL,
+    AIPW,
+    FAQ,
+    ATLAS,
+    RANDOM_FACTORS,
+    STRATIFIED_RANDOM_FACTORS,
 )
-
-_WEIGHTED_SUFFIX: Final = "+weighted"
 
 
 def method_named(name: str) -> Method:
-    """Look a method up; ``X+weighted`` is another name of a method X that weights.
+    """Look a method up by its name or another name of it.
 
     Raises
     ------
     InputError
-        For an unknown name, listing the known ones.
+        There is none, listing those there are.
     """
-    by_name = {method.name: method for method in METHODS}
-    if name in by_name:
-        return by_name[name]
-    plain = by_name.get(name.removesuffix(_WEIGHTED_SUFFIX))
-    if (
-        plain is not None
-        and plain.score is not None
-        and not plain.needs_cache
-        and "+" not in plain.name
-    ):
-        return plain
-    raise InputError(f"unknown method {name!r}; known are {', '.join(by_name)}")
+    for method in METHODS:
+        if name == method.name or name in method.aliases:
+            return method
+    raise InputError(f"unknown method {name!r}; known are {', '.join(m.name for m in METHODS)}")
+
+
+def fixed_methods(design: str | None = None) -> tuple[FixedMethod, ...]:
+    """Methods that choose all questions at once, the default of a design first."""
+    return tuple(
+        method
+        for method in METHODS
+        if isinstance(method, FixedMethod) and design in (None, method.design)
+    )
+
+
+def step_methods() -> tuple[StepMethod, ...]:
+    """Methods that a live session can ask by."""
+    return tuple(method for method in METHODS if isinstance(method, StepMethod))
+
+
+def checked_methods() -> tuple[FixedMethod | StepMethod, ...]:
+    """Methods whose residuals nights keep, and that full runs are judged by."""
+    return tuple(m for m in METHODS if not isinstance(m, ReplayMethod) and m.checked)
+
+
+def model_kinds() -> tuple[ModelKind[Any], ...]:
+    """Kinds of models that nights fit: those a live method needs."""
+    live = [method for method in METHODS if not isinstance(method, ReplayMethod)]
+    return tuple({kind.name: kind for method in live for kind in method.models}.values())

@@ -5,13 +5,10 @@ from typing import Final
 import numpy as np
 
 from recurring_eval.calibration.rasch import RaschModel
-from recurring_eval.methods import scores
-from recurring_eval.methods.method import Method
+from recurring_eval.methods.fixed import GPIRT, FixedMethod, gpirt, pirt, weighted
 from recurring_eval.records import Subset
 from recurring_eval.subsets import STRATIFIED as STRATIFIED_DESIGN
 from recurring_eval.subsets import stratified_subset
-
-_CHOOSES: Final = "k Rasch-difficulty strata, question nearest the stratum median"
 
 
 def choose(
@@ -27,33 +24,31 @@ def choose(
     return stratified_subset(model, bank_version, k, seed=seed, tie_order=tie_order)
 
 
-STRATIFIED: Final = Method(
-    name="stratified",
-    chooses=_CHOOSES,
-    estimates="weighted",
-    design=STRATIFIED_DESIGN,
-    choose=choose,
-    score=scores.weighted,
+STRATIFIED: Final = FixedMethod(
+    name="stratified+weighted",
+    aliases=("stratified",),
+    draws_as="stratified",
     description="A fixed question per difficulty stratum, weighted by the stratum's size.",
+    design=STRATIFIED_DESIGN,
+    choose=choose,
+    estimate=weighted,
+    checked=True,
 )
 
-STRATIFIED_GPIRT: Final = Method(
+STRATIFIED_GPIRT: Final = FixedMethod(
     name="stratified+gpirt",
-    chooses=_CHOOSES,
-    estimates="gp-IRT",
+    description="The same questions; weighted mean and p-IRT blended by their expected errors.",
     design=STRATIFIED_DESIGN,
     choose=choose,
-    score=scores.gpirt_of_strata,
-    needs_gpirt=True,
-    description="The same questions; weighted mean and p-IRT blended by their expected errors.",
+    estimate=gpirt,
+    models=(GPIRT,),
+    checked=True,
 )
 
-STRATIFIED_PIRT: Final = Method(
+STRATIFIED_PIRT: Final = FixedMethod(
     name="stratified+pirt",
-    chooses=_CHOOSES,
-    estimates="p-IRT",
+    description="The same questions; the Rasch model predicts the others.",
     design=STRATIFIED_DESIGN,
     choose=choose,
-    score=scores.pirt,
-    description="The same questions; the Rasch model predicts the others.",
+    estimate=pirt,
 )

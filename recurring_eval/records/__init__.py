@@ -5,6 +5,7 @@ from recurring_eval.records.estimate import (
     AbilityEstimate,
     Flag,
     HsprDiagnostics,
+    ReplayResidual,
     ScoreDistribution,
     ScoreEstimate,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Bank",
     "Flag",
     "HsprDiagnostics",
+    "ReplayResidual",
     "Run",
     "RunKind",
     "RunLog",

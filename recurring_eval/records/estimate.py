@@ -162,3 +162,31 @@ class ScoreEstimate:
             )
         if not 0.0 <= self.rerun_low <= self.rerun_high <= 1.0:
             raise ValueError("the rerun interval is not inside [0, 1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayResidual:
+    """What a method would have said of one run, and what the run's full score was.
+
+    Attributes
+    ----------
+    run_id, method : str
+    k : int
+        Questions asked.
+    estimate, full_pass_rate : float
+        Fractions; the score is the mean over the run's valid questions.
+    model_sd : float
+        The model's standard deviation of the estimate.
+    """
+
+    run_id: str
+    method: str
+    k: int
+    estimate: float
+    full_pass_rate: float
+    model_sd: float
+
+    @property
+    def error(self) -> float:
+        """Estimate less full pass rate."""
+        return self.estimate - self.full_pass_rate

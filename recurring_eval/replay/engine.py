@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.errors import FitError, NotEnoughDataError
-from recurring_eval.methods.prepared import MethodEstimates, PreparedMethod, ReplayMethod
+from recurring_eval.methods.registry import Method
+from recurring_eval.methods.replayed import MethodEstimates, PreparedMethod
 from recurring_eval.replay.splits import Fold
 from recurring_eval.response_matrix import ResponseMatrix
 
@@ -76,7 +77,7 @@ class FoldEstimates:
 def run_fold(
     matrix: ResponseMatrix,
     fold: Fold,
-    method: ReplayMethod,
+    method: Method,
     *,
     name: str | None = None,
     sizes: Sequence[int],
@@ -97,7 +98,7 @@ def run_fold(
     matrix : ResponseMatrix
         Runs of all folds.
     fold : Fold
-    method : ReplayMethod
+    method : Method
     name : str, optional
         What the user calls the method; recorded with the result.
     sizes : sequence of int
@@ -151,7 +152,7 @@ class _Fit:
 
 
 def _prepare(
-    method: ReplayMethod,
+    method: Method,
     source: ResponseMatrix,
     rng: np.random.Generator,
     cpu_clock: Callable[[], float],

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from recurring_eval.calibration.rasch import RaschModel
-from recurring_eval.estimators import GpirtConstants
-from recurring_eval.methods import Method, aligned_weights, method_named
+from recurring_eval.methods.calibration import Calibration
+from recurring_eval.methods.evidence import aligned_weights
+from recurring_eval.methods.fixed import FixedMethod
 from recurring_eval.records import Subset
 from recurring_eval.replay.residuals import replay_runs
 from recurring_eval.response_matrix import ResponseMatrix
@@ -37,7 +37,9 @@ class ReplayGain:
     def certain_pp(self) -> float:
         """Gain less three standard errors: what is left when chance is allowed for.
 
-        Three, because the question is asked anew every night.
+        Three, because the question is asked anew every night: the errors of two subsets on a few
+        dozen runs differ by more than .1 pp through chance alone, and without the allowance a
+        subset would be redrawn every other night.
         """
         return self.gain_pp - 3.0 * self.standard_error_pp
 
@@ -47,10 +49,8 @@ def replayed_gain(
     published: Subset,
     candidate: Subset,
     *,
-    method: Method | str,
-    model: RaschModel,
-    gpirt: GpirtConstants | None = None,
-    n_recent: int = N_RECENT,
+    method: FixedMethod,
+    calibration: Calibration,
 ) -> ReplayGain:
     """Compare two subsets on the most recent full runs, under one model.
 
@@ -59,26 +59,21 @@ def replayed_gain(
     matrix : ResponseMatrix
         Full runs, in any order.
     published, candidate : Subset
-    method : Method or str
+    method : FixedMethod
         Estimator to judge them by.
-    model : RaschModel
-        Tonight's; members of `published` that it does not know raise InputError.
-    gpirt : GpirtConstants, optional
-    n_recent : int, optional
-        Number of most recent runs to replay.
+    calibration : Calibration
+        Tonight's; members of `published` that it lacks raise InputError.
     """
-    entry = method_named(method) if isinstance(method, str) else method
-    recent = matrix.in_canonical_order().align_questions(model.question_ids)
-    recent = recent.select_runs(slice(max(0, recent.n_runs - n_recent), None))
+    recent = matrix.in_canonical_order().align_questions(calibration.question_ids)
+    recent = recent.select_runs(slice(max(0, recent.n_runs - N_RECENT), None))
     error: list[dict[str, float]] = []
     for subset in (published, candidate):
         replayed = replay_runs(
-            entry,
+            method,
             recent,
-            model=model,
-            weights=aligned_weights(model, subset),
+            calibration=calibration,
+            weights=aligned_weights(calibration.rasch, subset),
             k=subset.k,
-            gpirt=gpirt,
         )
         error.append({r.run_id: abs(r.error) for r in replayed})
     shared = [run_id for run_id in error[0] if run_id in error[1]]
@@ -89,32 +84,3 @@ def replayed_gain(
         standard_error_pp=float(gains.std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf"),
         n_runs=n,
     )
-
-
-def replay_gain_pp(
-    matrix: ResponseMatrix,
-    published: Subset,
-    candidate: Subset,
-    *,
-    method: Method | str,
-    model: RaschModel,
-    gpirt: GpirtConstants | None = None,
-    n_recent: int = N_RECENT,
-) -> float:
-    """Gain in percentage points that `should_publish` compares with its threshold.
-
-    It is `ReplayGain.certain_pp` of `replayed_gain`, whose arguments it takes.
-    The errors of two subsets on a few dozen runs differ by more than .1 pp
-    through chance alone; without the allowance a subset would be redrawn every
-    other night.
-    """
-    gain = replayed_gain(
-        matrix,
-        published,
-        candidate,
-        method=method,
-        model=model,
-        gpirt=gpirt,
-        n_recent=n_recent,
-    )
-    return gain.certain_pp

@@ -1,130 +1,175 @@
-"""Residuals of methods on a history's own later half, replayed as production works."""
+"""Residuals of methods on a history's own later half, replayed as production works.
+
+Models see the earlier half of the runs alone, and every later run is estimated from its own
+verdicts on the questions a method asks. Runs held out one at a time would have later runs among
+those that are left, which a new run never has.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.calibration.rasch import RaschModel, fit_rasch
-from recurring_eval.errors import NotEnoughDataError
-from recurring_eval.estimators import (
-    GpirtConstants,
-    clip_to_feasible,
-    fit_gpirt_constants,
-)
-from recurring_eval.intervals import NEWEST_RESIDUALS, ConformalScale
-from recurring_eval.methods import Method, aligned_weights, gather_evidence, method_named
+from recurring_eval.calibration.rasch import fit_rasch
+from recurring_eval.errors import FitError, NotEnoughDataError
+from recurring_eval.estimators import clip_to_feasible
+from recurring_eval.hspr.calibration import evenly_spaced
+from recurring_eval.methods.calibration import Calibration, CalibrationRuns
+from recurring_eval.methods.evidence import aligned_weights, gather_evidence
+from recurring_eval.methods.fixed import FixedMethod
+from recurring_eval.methods.steps import StepMethod
+from recurring_eval.records import ReplayResidual
 from recurring_eval.response_matrix import ResponseMatrix
 
 N_DRAWS: Final = 20
 """Subsets drawn per design and k; later runs take them in turn."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayResidual:
-    """What a method would have said of one run, and what the run's full score was.
-
-    Attributes
-    ----------
-    run_id, method : str
-    k : int
-        Questions asked.
-    estimate, full_pass_rate : float
-        Fractions; the score is the mean over the run's valid questions.
-    error : float
-        `estimate` less `full_pass_rate`.
-    model_sd : float
-        The model's standard deviation of the estimate.
-    """
-
-    run_id: str
-    method: str
-    k: int
-    estimate: float
-    full_pass_rate: float
-    error: float
-    model_sd: float
+MAX_TARGETS: Final = 20
+"""Later runs that a step-by-step method asks; enough for a rank threshold at 90 %, and it bounds
+the cost."""
 
 
-def split_residuals(
+def fixed_residuals(
     matrix: ResponseMatrix,
-    ks: Sequence[int],
-    methods: Sequence[Method | str],
+    k: int,
+    methods: Sequence[FixedMethod],
     *,
     rng: np.random.Generator,
 ) -> list[ReplayResidual]:
-    """Calibrate on the earlier half of the runs and estimate each later one.
+    """Residuals of fixed methods at one size.
 
-    Model, gp-IRT constants and subsets see the earlier half (rounded down)
-    alone. What a design leaves to chance, the questions of a random subset or
-    the order of equal difficulties, is drawn twenty times and shared out among
-    the later runs, so that the residuals do not hang on one draw.
+    What a design leaves to chance, the questions of a random subset or the order of equal
+    difficulties, is drawn twenty times and shared out among the later runs, so that the
+    residuals do not hang on one draw.
 
     Parameters
     ----------
     matrix : ResponseMatrix
-        Full runs with enough valid verdicts, in any order.
-    ks : sequence of int
-        Sizes; those not below the number of questions are skipped.
-    methods : sequence of Method or str
-        Methods whose questions are not an outcome; others, and gp-IRT ones
-        while the earlier half is too short for its constants, are skipped.
+        Full runs with enough valid verdicts, in any order; the earlier half is rounded down.
+    k : int
+    methods : sequence of FixedMethod
+        Those whose models the earlier half is too short for are skipped.
     rng : numpy.random.Generator
 
     Returns
     -------
     list of ReplayResidual
-        By k, method and time; empty while the history is too short.
+        By method and time; empty while the history is too short, and for k not below the number
+        of questions.
     """
-    history = matrix.in_canonical_order()
-    half = history.n_runs // 2
-    earlier, later = history.select_runs(slice(None, half)), history.select_runs(slice(half, None))
+    if k >= matrix.n_questions:
+        return []
+    runs = CalibrationRuns(matrix=matrix.in_canonical_order())
+    later = runs.matrix.select_runs(slice(runs.matrix.n_runs // 2, None))
+    earlier = runs.earlier_half()
     try:
-        model = fit_rasch(earlier)
+        rasch = fit_rasch(earlier.matrix)
     except NotEnoughDataError:
         return []
-    gpirt = _constants(earlier, rng)
-    chosen = [method_named(m) if isinstance(m, str) else m for m in methods]
-    residuals: list[ReplayResidual] = []
-    for k in ks:
-        if k >= history.n_questions:
+    fitted: dict[str, object] = {}
+    for kind in {kind.name: kind for method in methods for kind in method.models}.values():
+        try:
+            fitted[kind.name] = kind.fit(earlier, rng)
+        except NotEnoughDataError:
             continue
-        drawn: dict[str, NDArray[np.float64]] = {}
-        for method in chosen:
-            if method.choose is None or (method.needs_gpirt and gpirt is None):
-                continue
+    calibration = Calibration(rasch=rasch, fitted=fitted)
+    drawn: dict[str, NDArray[np.float64]] = {}
+    residuals: list[ReplayResidual] = []
+    for method in methods:
+        if all(kind.name in fitted for kind in method.models):
             if method.design not in drawn:
-                drawn[method.design] = _draw_weights(method, model, k, later.n_runs, rng)
+                drawn[method.design] = _draw_weights(method, calibration, k, later.n_runs, rng)
             residuals += replay_runs(
-                method, later, model=model, weights=drawn[method.design], k=k, gpirt=gpirt
+                method, later, calibration=calibration, weights=drawn[method.design], k=k
             )
     return residuals
 
 
+def step_residuals(
+    runs: CalibrationRuns,
+    ks: Sequence[int],
+    method: StepMethod,
+    *,
+    like: Calibration,
+    rng: np.random.Generator,
+) -> list[ReplayResidual]:
+    """Residuals of a step-by-step method at several sizes.
+
+    Parameters
+    ----------
+    runs : CalibrationRuns
+        Full runs, in any order; the earlier half is rounded down.
+    ks : sequence of int
+        Numbers of questions; of each run, those below its number of valid verdicts.
+    method : StepMethod
+    like : Calibration
+        Of all runs; gives the settings of the models refitted on the earlier half.
+    rng : numpy.random.Generator
+        Draws the order of equally good questions.
+
+    Returns
+    -------
+    list of ReplayResidual
+        By k, then in order of time, of at most `MAX_TARGETS` later runs that are spread evenly
+        in time, the last one among them; empty where the earlier half has too few runs.
+    """
+    ordered = runs.in_time_order()
+    sizes = sorted({k for k in ks if k < runs.matrix.n_questions})
+    n_earlier = runs.matrix.n_runs // 2
+    n_later = runs.matrix.n_runs - n_earlier
+    try:
+        calibration = _refit(ordered.earlier_half(), method, like, rng)
+    except (FitError, NotEnoughDataError):
+        return []
+    if not sizes:
+        return []
+    chosen = np.array(evenly_spaced(n_later, min(MAX_TARGETS, n_later))) + n_earlier
+    targets = ordered.matrix.select_runs(chosen)
+    valid = targets.trials > 0
+    replayed = method.replay(
+        calibration,
+        targets.passes,
+        targets.trials,
+        ks=sizes,
+        population=valid,
+        orders=method.draw_orders(targets.question_ids, targets.n_runs, rng),
+    )
+    truth, n_valid = targets.pass_rates(), valid.sum(axis=1)
+    return [
+        ReplayResidual(
+            run_id=targets.run_ids[row],
+            method=method.name,
+            k=at_k.k,
+            estimate=float(at_k.scores.pass_rate[row]),
+            full_pass_rate=float(truth[row]),
+            model_sd=float(at_k.scores.model_sd[row]),
+        )
+        for at_k in replayed
+        for row in np.flatnonzero(n_valid > at_k.k)
+    ]
+
+
 def replay_runs(
-    method: Method,
+    method: FixedMethod,
     runs: ResponseMatrix,
     *,
-    model: RaschModel,
+    calibration: Calibration,
     weights: NDArray[np.float64],
     k: int,
-    gpirt: GpirtConstants | None = None,
 ) -> list[ReplayResidual]:
     """Estimate each full run from its own verdicts on the chosen questions.
 
     Parameters
     ----------
-    method : Method
+    method : FixedMethod
     runs : ResponseMatrix
-        Questions as in `model`.
-    model : RaschModel
+        Questions as in `calibration`.
+    calibration : Calibration
     weights : ndarray, shape (n,) or (n_runs, n)
         Of the chosen questions (see `aligned_weights`).
     k : int
         Recorded with each residual.
-    gpirt : GpirtConstants, optional
 
     Returns
     -------
@@ -132,14 +177,13 @@ def replay_runs(
         In the order of `runs`, without those that no chosen question was
         answered in.
     """
-    valid = runs.trials > 0
     evidence = gather_evidence(
-        model, runs.passes, runs.trials, weights=weights, population=valid, gpirt=gpirt
+        calibration, runs.passes, runs.trials, weights=weights, population=runs.trials > 0
     )
+    scores = method.score(evidence)
     estimates = clip_to_feasible(
-        method.scores(evidence), evidence.passes, evidence.trials, population=evidence.population
+        scores.pass_rate, evidence.passes, evidence.trials, population=evidence.population
     )
-    model_sd = evidence.variance().model_sd
     truth = runs.pass_rates()
     return [
         ReplayResidual(
@@ -148,47 +192,31 @@ def replay_runs(
             k=k,
             estimate=float(estimates[i]),
             full_pass_rate=float(truth[i]),
-            error=float(estimates[i] - truth[i]),
-            model_sd=float(model_sd[i]),
+            model_sd=float(scores.model_sd[i]),
         )
         for i in np.flatnonzero(evidence.observed.any(axis=1))
     ]
 
 
-def conformal_scale(
-    residuals: Sequence[ReplayResidual], *, method: str, k: int, newest: int = NEWEST_RESIDUALS
-) -> ConformalScale:
-    """Scale for the intervals of one method and k from its newest residuals.
-
-    Parameters
-    ----------
-    residuals : sequence of ReplayResidual
-        Oldest first, of any methods and sizes.
-    method : str
-    k : int
-    newest : int, optional
-    """
-    mine = [r for r in residuals if r.method == method and r.k == k][-newest:]
-    return ConformalScale(
-        residuals=np.array([r.error for r in mine]), model_sd=np.array([r.model_sd for r in mine])
-    )
-
-
-def _constants(earlier: ResponseMatrix, rng: np.random.Generator) -> GpirtConstants | None:
-    try:
-        return fit_gpirt_constants(earlier, rng=rng)
-    except NotEnoughDataError:
-        return None
+def _refit(
+    earlier: CalibrationRuns, method: StepMethod, like: Calibration, rng: np.random.Generator
+) -> Calibration:
+    """Fit what the method has in `like` on the earlier half, with the same settings."""
+    fitted = {
+        kind.name: kind.refit(earlier, model, rng)
+        for kind in method.models
+        if (model := like.get(kind)) is not None
+    }
+    return Calibration(rasch=fit_rasch(earlier.matrix), fitted=fitted)
 
 
 def _draw_weights(
-    method: Method, model: RaschModel, k: int, n_runs: int, rng: np.random.Generator
+    method: FixedMethod, calibration: Calibration, k: int, n_runs: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Weights for each run, shape (n_runs, n), from a few subsets in turn."""
-    if method.choose is None:
-        raise ValueError(f"method {method.name!r} does not choose a given number of questions")
+    rasch = calibration.rasch
     draws = [
-        aligned_weights(model, method.choose(model, "", k, rng=rng))
+        aligned_weights(rasch, method.choose(rasch, "", k, rng=rng))
         for _ in range(min(N_DRAWS, n_runs))
     ]
     return np.stack(draws)[np.arange(n_runs) % len(draws)]

@@ -1,38 +1,24 @@
-"""Calibrations: fitted models with their constants and replay residuals."""
+"""Calibrations: what is known of them, and their fitted models, read when they are needed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date as calendar_date
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+import pyarrow as pa
+
+from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
-from recurring_eval.estimators.gpirt import GpirtConstants
-from recurring_eval.replay.residuals import ReplayResidual
-from storage.calibrations.calibration_parameters import (
-    insert_parameters,
-    insert_residuals,
-    load_model,
-    load_residuals,
-)
-from storage.calibrations.calibration_records import CalibrationInfo, CalibrationRecord
-from storage.calibrations.hspr_parameters import insert_hspr, load_hspr
-from storage.calibrations.mirt_parameters import insert_mirt, load_mirt
+from recurring_eval.methods.calibration import Calibration, ModelKind
+from recurring_eval.records import ReplayResidual
+from storage.calibrations.fitted_models import insert_models, load_models
 from storage.file.history import History
-from storage.keys import bank_question_ids
+from storage.keys import bank_question_ids, run_row_ids
 from storage.runs.benchmarks import benchmark_row_id
 from storage.times import from_store, to_utc
-
-__all__ = [
-    "CalibrationInfo",
-    "CalibrationRecord",
-    "add_residuals",
-    "calibration_by_id",
-    "calibration_on",
-    "latest_calibration",
-    "list_calibrations",
-    "save_calibration",
-]
 
 RASCH: Final = "rasch"
 COLUMNS: Final = """
@@ -42,10 +28,80 @@ FROM calibration AS c JOIN benchmark AS b USING (benchmark_id) JOIN bank AS k US
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationInfo:
+    """A calibration without its parameters.
+
+    Attributes
+    ----------
+    calibration_id : int
+        0 until saved.
+    benchmark, bank_version, agent_family : str
+    date : date
+        The night it is for.
+    created_at : datetime
+    superseded_at : datetime or None
+        When a refit for the same night took its place.
+    data_end : datetime
+        Start of the latest run it has seen.
+    n_runs : int
+    model_fingerprint : str
+    settings : mapping
+        What the job was asked to do, such as the window, and what it found beside the models.
+    """
+
+    calibration_id: int = 0
+    benchmark: str
+    bank_version: str
+    agent_family: str
+    date: calendar_date
+    created_at: datetime
+    superseded_at: datetime | None = None
+    data_end: datetime
+    n_runs: int
+    model_fingerprint: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCalibration:
+    """A calibration as loaded.
+
+    Attributes
+    ----------
+    info : CalibrationInfo
+    fitted : Calibration
+        With those models alone that were asked for.
+    residuals : tuple of ReplayResidual
+        Oldest first within a method and k.
+    """
+
+    info: CalibrationInfo
+    fitted: Calibration
+    residuals: tuple[ReplayResidual, ...]
+
+
 def save_calibration(
-    history: History, record: CalibrationRecord, *, supersede: bool = False
+    history: History,
+    info: CalibrationInfo,
+    calibration: Calibration,
+    residuals: Sequence[ReplayResidual] = (),
+    *,
+    kinds: Sequence[ModelKind[Any]] = (),
+    supersede: bool = False,
 ) -> int:
     """Store a calibration and return its id.
+
+    Parameters
+    ----------
+    history : History
+    info : CalibrationInfo
+        Without an id; number of runs and fingerprint are the Rasch model's.
+    calibration : Calibration
+    residuals : sequence of ReplayResidual
+    kinds : sequence of ModelKind
+        What is stored of the calibration beside the Rasch model.
+    supersede : bool
 
     Raises
     ------
@@ -53,21 +109,21 @@ def save_calibration(
         If its benchmark, bank version and family have one for that date
         already and `supersede` is false, or a run or question is unknown.
     """
-    model = record.model
-    benchmark_id = benchmark_row_id(history, record.benchmark)
+    model = calibration.rasch
+    benchmark_id = benchmark_row_id(history, info.benchmark)
     bank_id, questions = bank_question_ids(
-        history, record.benchmark, record.bank_version, model.question_ids
+        history, info.benchmark, info.bank_version, model.question_ids
     )
-    created_at = to_utc(record.created_at, "`created_at`")
-    key = [benchmark_id, bank_id, record.agent_family, record.date]
+    created_at = to_utc(info.created_at, "`created_at`")
+    key = [benchmark_id, bank_id, info.agent_family, info.date]
     same = (
         "benchmark_id = ? AND bank_id = ? AND agent_family = ? AND calibration_date = ?"
         " AND superseded_at IS NULL"
     )
     if history.rows(f"SELECT 1 FROM calibration WHERE {same}", key) and not supersede:
         raise InputError(
-            f"benchmark {record.benchmark!r}, family {record.agent_family!r} is calibrated for "
-            f"{record.date} already; use --force to refit"
+            f"benchmark {info.benchmark!r}, family {info.agent_family!r} is calibrated for "
+            f"{info.date} already; use --force to refit"
         )
     history.execute(f"UPDATE calibration SET superseded_at = ? WHERE {same}", [created_at, *key])
     calibration_id = history.next_id("calibration")
@@ -76,11 +132,11 @@ def save_calibration(
         calibration_id=calibration_id,
         benchmark_id=benchmark_id,
         bank_id=bank_id,
-        agent_family=record.agent_family,
-        calibration_date=record.date,
+        agent_family=info.agent_family,
+        calibration_date=info.date,
         created_at=created_at,
-        data_end=to_utc(record.data_end, "`data_end`"),
-        n_runs=record.n_runs,
+        data_end=to_utc(info.data_end, "`data_end`"),
+        n_runs=len(model.run_ids),
         model=RASCH,
         model_fingerprint=model.fingerprint,
         prior_mean=model.prior_mean,
@@ -90,34 +146,68 @@ def save_calibration(
         held_out_log_likelihood=model.held_out_log_likelihood,
         converged=model.converged,
         n_iterations=model.n_iterations,
-        gpirt_outcome_variance=None if record.gpirt is None else record.gpirt.outcome_variance,
-        gpirt_irt_bias=None if record.gpirt is None else record.gpirt.irt_bias,
-        settings=json.dumps(dict(record.settings), sort_keys=True, ensure_ascii=False),
+        settings=json.dumps(dict(info.settings), sort_keys=True, ensure_ascii=False),
     )
-    insert_parameters(history, record, calibration_id, benchmark_id, questions)
-    if record.mirt is not None:
-        _, questions = bank_question_ids(
-            history, record.benchmark, record.bank_version, record.mirt.question_ids
-        )
-        insert_mirt(history, record.mirt, calibration_id, benchmark_id, questions)
-    if record.hspr is not None:
-        _, questions = bank_question_ids(
-            history, record.benchmark, record.bank_version, record.hspr.model.question_ids
-        )
-        insert_hspr(history, record.hspr, calibration_id, benchmark_id, questions)
+    runs = run_row_ids(history, benchmark_id, model.run_ids)
+    history.insert(
+        "item_parameter",
+        _numbered(
+            calibration_id,
+            question_id=pa.array(questions, pa.int32()),
+            difficulty=pa.array(model.difficulty),
+            n_responses=pa.array(model.n_responses),
+        ),
+    )
+    history.insert(
+        "run_ability",
+        _numbered(
+            calibration_id,
+            run_id=pa.array([runs[key] for key in model.run_ids], pa.int32()),
+            ability=pa.array(model.ability),
+        ),
+    )
+    insert_models(history, calibration, kinds, calibration_id)
+    _insert_residuals(history, residuals, calibration_id, benchmark_id)
     return calibration_id
 
 
 def add_residuals(
-    history: History, record: CalibrationRecord, residuals: Sequence[ReplayResidual]
+    history: History, info: CalibrationInfo, residuals: Sequence[ReplayResidual]
 ) -> None:
     """Add residuals of further sizes to a stored calibration, inside a transaction."""
-    benchmark_id = benchmark_row_id(history, record.benchmark)
-    insert_residuals(history, residuals, record.calibration_id, benchmark_id)
+    _insert_residuals(
+        history, residuals, info.calibration_id, benchmark_row_id(history, info.benchmark)
+    )
 
 
-def calibration_by_id(history: History, calibration_id: int) -> CalibrationRecord:
-    """Calibration with its parameters.
+def load_calibration(
+    history: History, info: CalibrationInfo, kinds: Sequence[ModelKind[Any]] = ()
+) -> StoredCalibration:
+    """Read a calibration's Rasch model and residuals, and its models of the kinds asked for."""
+    rasch = load_rasch(history, info.calibration_id)
+    without = {
+        kind.name: str(
+            info.settings.get("without", {}).get(
+                kind.name,
+                "it was not fitted; run "
+                "`recurring-eval recalibrate --force`, which says why if it cannot be",
+            )
+        )
+        for kind in kinds
+    }
+    return StoredCalibration(
+        info=info,
+        fitted=Calibration(
+            rasch=rasch,
+            fitted=load_models(history, kinds, info.calibration_id, rasch.question_ids),
+            without=without,
+        ),
+        residuals=_load_residuals(history, info.calibration_id),
+    )
+
+
+def calibration_by_id(history: History, calibration_id: int) -> CalibrationInfo:
+    """Find a calibration.
 
     Raises
     ------
@@ -127,15 +217,15 @@ def calibration_by_id(history: History, calibration_id: int) -> CalibrationRecor
     found = _infos(history, "c.calibration_id = ?", [calibration_id])
     if not found:
         raise InputError(f"the history has no calibration {calibration_id}")
-    return _load(history, found[0])
+    return found[0]
 
 
 def calibration_on(
     history: History, benchmark: str, family: str, date: calendar_date
-) -> CalibrationRecord | None:
-    """Calibration for a date that is not superseded; of several banks the latest made."""
+) -> CalibrationInfo | None:
+    """Find the calibration for a date that is not superseded; of several banks the latest made."""
     found = [info for info in list_calibrations(history, benchmark, family) if info.date == date]
-    return _load(history, found[-1]) if found else None
+    return found[-1] if found else None
 
 
 def latest_calibration(
@@ -144,13 +234,13 @@ def latest_calibration(
     family: str,
     *,
     data_before: datetime | None = None,
-) -> CalibrationRecord | None:
-    """Latest calibration not superseded; only data from before `data_before`, if given."""
+) -> CalibrationInfo | None:
+    """Find the latest calibration not superseded; only data from before `data_before`, if given."""
     found = list_calibrations(history, benchmark, family)
     if data_before is not None:
         end = to_utc(data_before, "`data_before`")
         found = [info for info in found if info.data_end < end]
-    return _load(history, found[-1]) if found else None
+    return found[-1] if found else None
 
 
 def list_calibrations(
@@ -186,25 +276,98 @@ def _infos(history: History, condition: str, values: Sequence[object]) -> list[C
     ]
 
 
-def _load(history: History, info: CalibrationInfo) -> CalibrationRecord:
-    ((variance, bias),) = history.rows(
-        "SELECT gpirt_outcome_variance, gpirt_irt_bias FROM calibration WHERE calibration_id = ?",
-        [info.calibration_id],
+def load_rasch(history: History, calibration_id: int) -> RaschModel:
+    """Build the Rasch model of a calibration from its rows."""
+    (scalars,) = history.rows(
+        "SELECT prior_mean, prior_precision, log_posterior, log_likelihood,"
+        " held_out_log_likelihood, converged, n_iterations"
+        " FROM calibration WHERE calibration_id = ?",
+        [calibration_id],
     )
-    known = variance is not None and bias is not None
-    return CalibrationRecord(
-        calibration_id=info.calibration_id,
-        benchmark=info.benchmark,
-        bank_version=info.bank_version,
-        agent_family=info.agent_family,
-        date=info.date,
-        created_at=info.created_at,
-        superseded_at=info.superseded_at,
-        data_end=info.data_end,
-        model=load_model(history, info.calibration_id),
-        mirt=load_mirt(history, info.calibration_id),
-        hspr=load_hspr(history, info.calibration_id),
-        gpirt=GpirtConstants(outcome_variance=variance, irt_bias=bias) if known else None,
-        settings=info.settings,
-        residuals=load_residuals(history, info.calibration_id),
+    questions = history.rows(
+        "SELECT q.question_key, p.difficulty, p.n_responses"
+        " FROM item_parameter AS p JOIN question AS q USING (question_id)"
+        " WHERE p.calibration_id = ? ORDER BY p.position",
+        [calibration_id],
+    )
+    runs = history.rows(
+        "SELECT r.run_key, a.ability FROM run_ability AS a JOIN run AS r USING (run_id)"
+        " WHERE a.calibration_id = ? ORDER BY a.position",
+        [calibration_id],
+    )
+    prior_mean, prior_precision, posterior, likelihood, held_out, converged, iterations = scalars
+    return RaschModel(
+        question_ids=tuple(key for key, _, _ in questions),
+        difficulty=np.array([difficulty for _, difficulty, _ in questions]),
+        n_responses=np.array([count for _, _, count in questions], dtype=np.int64),
+        run_ids=tuple(key for key, _ in runs),
+        ability=np.array([ability for _, ability in runs]),
+        prior_mean=prior_mean,
+        prior_precision=prior_precision,
+        log_posterior=posterior,
+        log_likelihood=likelihood,
+        held_out_log_likelihood=held_out,
+        converged=converged,
+        n_iterations=iterations,
+    )
+
+
+def _insert_residuals(
+    history: History,
+    residuals: Sequence[ReplayResidual],
+    calibration_id: int,
+    benchmark_id: int,
+) -> None:
+    """Append residuals to those of a calibration."""
+    runs = run_row_ids(history, benchmark_id, [residual.run_id for residual in residuals])
+    ((n_before,),) = history.rows(
+        "SELECT count(*) FROM replay_residual WHERE calibration_id = ?", [calibration_id]
+    )
+    numbers = ("estimate", "full_pass_rate", "model_sd")
+    history.insert(
+        "replay_residual",
+        _numbered(
+            calibration_id,
+            first=n_before,
+            run_id=pa.array([runs[residual.run_id] for residual in residuals], pa.int32()),
+            method=pa.array([residual.method for residual in residuals], pa.string()),
+            k=pa.array([residual.k for residual in residuals], pa.int32()),
+            **{
+                name: pa.array([getattr(residual, name) for residual in residuals], pa.float64())
+                for name in numbers
+            },
+        ),
+    )
+
+
+def _numbered(calibration_id: int, *, first: int = 0, **columns: pa.Array) -> pa.Table:
+    """Rows of a calibration in their order, from position `first` on."""
+    n = len(next(iter(columns.values())))
+    return pa.table(
+        {
+            "calibration_id": pa.array([calibration_id] * n, pa.int32()),
+            "position": pa.array(range(first, first + n), pa.int32()),
+            **columns,
+        }
+    )
+
+
+def _load_residuals(history: History, calibration_id: int) -> tuple[ReplayResidual, ...]:
+    """Read the residuals of a calibration in the order they were saved."""
+    rows = history.rows(
+        "SELECT r.run_key, p.method, p.k, p.estimate, p.full_pass_rate, p.model_sd"
+        " FROM replay_residual AS p JOIN run AS r USING (run_id)"
+        " WHERE p.calibration_id = ? ORDER BY p.position",
+        [calibration_id],
+    )
+    return tuple(
+        ReplayResidual(
+            run_id=run,
+            method=method,
+            k=k,
+            estimate=estimate,
+            full_pass_rate=full,
+            model_sd=model_sd,
+        )
+        for run, method, k, estimate, full, model_sd in rows
     )

@@ -1,4 +1,4 @@
-"""Random questions inside strata of the historical pass rate, prepared for replays."""
+"""Random questions inside strata of the historical pass rate."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.estimators import weighted_score
-from recurring_eval.methods.ordered import PrepareInOrder, Scored
-from recurring_eval.methods.prepared import ReplayMethod
+from recurring_eval.methods.replayed import ReplayMethod, Scored
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.subsets.random import pass_rate_strata
 
@@ -40,7 +39,7 @@ def count_passes(source: ResponseMatrix, rng: np.random.Generator) -> Stratified
 STRATIFIED_RANDOM: Final = ReplayMethod(
     name="stratified-random",
     description="Random questions inside ten strata of the historical pass rate, weighted.",
-    prepare=PrepareInOrder(fit=count_passes),
-    product=False,
     source="HSPR's baseline",
+    fit=count_passes,
+    aliases=("stratified-random+weighted",),
 )

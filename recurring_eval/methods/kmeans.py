@@ -1,4 +1,4 @@
-"""Anchor questions by K-means, prepared for replays."""
+"""Anchor questions by K-means on verdicts or item parameters."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -12,8 +12,7 @@ from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.estimators import GpirtConstants, weighted_score
 from recurring_eval.estimators.gpirt import fit_mirt_gpirt_constants, mirt_gpirt_score
 from recurring_eval.methods.evidence import aligned_weights
-from recurring_eval.methods.ordered import PrepareInOrder, Scored
-from recurring_eval.methods.prepared import ReplayMethod
+from recurring_eval.methods.replayed import ReplayMethod, Scored
 from recurring_eval.records import Subset
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.subsets.kmeans import irt_kmeans_subset, response_kmeans_subset
@@ -82,39 +81,40 @@ class FitKmeans:
         )
 
 
-def _replay(name: str, features: Features, *, gpirt: bool, description: str) -> ReplayMethod:
+def _method(name: str, features: Features, *, gpirt: bool, description: str) -> ReplayMethod:
     return ReplayMethod(
         name=name,
         description=description,
-        prepare=PrepareInOrder(fit=FitKmeans(features=features, gpirt=gpirt)),
-        product=False,
         source="Maia Polo et al. 2024; She and Lin 2026",
+        fit=FitKmeans(features=features, gpirt=gpirt),
+        aliases=() if gpirt else (f"{name}+weighted",),
     )
 
 
-KMEANS_REPLAYS: Final = (
-    _replay(
-        "response-kmeans",
-        "responses",
-        gpirt=False,
-        description="Anchors of questions with similar verdicts, weighted by their clusters.",
-    ),
-    _replay(
-        "response-kmeans+gpirt",
-        "responses",
-        gpirt=True,
-        description="The same anchors; blended with the multidimensional model's prediction.",
-    ),
-    _replay(
-        "irt-kmeans",
-        "parameters",
-        gpirt=False,
-        description="Anchors of questions with similar parameters, weighted by their clusters.",
-    ),
-    _replay(
-        "irt-kmeans+gpirt",
-        "parameters",
-        gpirt=True,
-        description="The same anchors; blended with the multidimensional model's prediction.",
-    ),
+RESPONSE_KMEANS: Final = _method(
+    "response-kmeans",
+    "responses",
+    gpirt=False,
+    description="Anchors of questions with similar verdicts, weighted by their clusters.",
+)
+
+RESPONSE_KMEANS_GPIRT: Final = _method(
+    "response-kmeans+gpirt",
+    "responses",
+    gpirt=True,
+    description="The same anchors; blended with the multidimensional model's prediction.",
+)
+
+IRT_KMEANS: Final = _method(
+    "irt-kmeans",
+    "parameters",
+    gpirt=False,
+    description="Anchors of questions with similar parameters, weighted by their clusters.",
+)
+
+IRT_KMEANS_GPIRT: Final = _method(
+    "irt-kmeans+gpirt",
+    "parameters",
+    gpirt=True,
+    description="The same anchors; blended with the multidimensional model's prediction.",
 )

@@ -1,21 +1,17 @@
-"""Regressions on verdicts, prepared for replays: Mid-Range, RSL and AIPW."""
+"""Mid-Range questions, and ridge regression of scores on a few questions (Mid-Range, RSL)."""
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from recurring_eval.ability import estimate_abilities
-from recurring_eval.baselines.aipw import aipw_scores
 from recurring_eval.baselines.midrange import midrange_questions, ridge_scores
 from recurring_eval.calibration.rasch import RaschModel, fit_rasch
 from recurring_eval.estimators import weighted_score
 from recurring_eval.irt import imputed_rates
-from recurring_eval.methods.estimate import LEVEL
-from recurring_eval.methods.ordered import PrepareInOrder, Scored
-from recurring_eval.methods.prepared import ReplayMethod
+from recurring_eval.methods.replayed import ReplayMethod, Scored
 from recurring_eval.response_matrix import ResponseMatrix
 
 Floats = NDArray[np.float64]
@@ -44,7 +40,8 @@ class Source:
         return midrange_questions(passes, self.runs.trials.sum(axis=0, dtype=np.int64), k)
 
 
-def _observed(targets: ResponseMatrix, chosen: NDArray[np.intp]) -> NDArray[np.bool_]:
+def observed_on(targets: ResponseMatrix, chosen: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Chosen questions with a valid verdict, shape (m, n)."""
     asked = np.zeros(targets.n_questions, dtype=np.bool_)
     asked[chosen] = True
     return (targets.trials > 0) & asked
@@ -65,7 +62,7 @@ class MidrangeScorer:
 
     def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:  # noqa: ARG002  nothing is drawn
         """Average the valid outcomes."""
-        observed = _observed(targets, self.source.midrange(k))
+        observed = observed_on(targets, self.source.midrange(k))
         score = weighted_score(targets.passes, targets.trials, observed.astype(np.float64))
         return Scored(score=score, observed=observed)
 
@@ -81,37 +78,13 @@ class RidgeScorer:
         """Fit on the source's verdicts on the chosen questions, predict every target."""
         n = targets.n_questions
         chosen = rng.permutation(n)[:k] if self.at_random else self.source.midrange(k)
-        observed = _observed(targets, chosen)
+        observed = observed_on(targets, chosen)
         score = ridge_scores(
             self.source.rates[:, chosen],
             self.source.runs.pass_rates(),
             _target_rates(self.source, targets, observed)[:, chosen],
         )
         return Scored(score=score, observed=observed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AipwScorer:
-    """Random questions, and a regression of each target's own outcomes."""
-
-    source: Source
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
-        """Estimate each target, with a normal interval from its residuals."""
-        observed = _observed(targets, rng.permutation(targets.n_questions)[:k])
-        valid = targets.trials > 0
-        rates = np.divide(
-            targets.passes, targets.trials, out=np.zeros(targets.trials.shape), where=valid
-        )
-        found = aipw_scores(self.source.rates.T, rates, observed, valid)
-        half = stats.norm.ppf((1.0 + LEVEL) / 2.0) * found.standard_error
-        return Scored(
-            score=found.score,
-            observed=observed,
-            model_sd=found.standard_error,
-            low=found.score - half,
-            high=found.score + half,
-        )
 
 
 def fit_midrange(source: ResponseMatrix, rng: np.random.Generator) -> MidrangeScorer:  # noqa: ARG001  nothing is drawn
@@ -129,39 +102,23 @@ def fit_rsl(source: ResponseMatrix, rng: np.random.Generator) -> RidgeScorer:  #
     return RidgeScorer(source=Source.of(source), at_random=True)
 
 
-def fit_aipw(source: ResponseMatrix, rng: np.random.Generator) -> AipwScorer:  # noqa: ARG001  questions are drawn later
-    """Fill the source's cells."""
-    return AipwScorer(source=Source.of(source))
-
-
 MIDRANGE: Final = ReplayMethod(
     name="midrange",
     description="Questions passed about half of the time and their plain mean, for ranking.",
-    prepare=PrepareInOrder(fit=fit_midrange),
-    product=False,
     source="Ndzomga 2026",
+    fit=fit_midrange,
 )
 
 MIDRANGE_RIDGE: Final = ReplayMethod(
     name="midrange-ridge",
     description="The same questions; a ridge regression maps their outcomes to scores.",
-    prepare=PrepareInOrder(fit=fit_midrange_ridge),
-    product=False,
     source="Ndzomga 2026, with HSPR's ridge",
+    fit=fit_midrange_ridge,
 )
 
 RSL: Final = ReplayMethod(
     name="rsl",
     description="Random questions; a ridge regression maps their outcomes to scores.",
-    prepare=PrepareInOrder(fit=fit_rsl),
-    product=False,
     source="Zhang, Dorner and Hardt 2025",
-)
-
-AIPW: Final = ReplayMethod(
-    name="aipw",
-    description="Random questions; a regression over questions corrected by its own errors.",
-    prepare=PrepareInOrder(fit=fit_aipw),
-    product=False,
-    source="Zhang, Dorner and Hardt 2025, finite-population form",
+    fit=fit_rsl,
 )

@@ -1,0 +1,156 @@
+"""Adaptive testing under an item-response model: what `rasch-cat` and `mirt-cat` share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recurring_eval.adaptive import (
+    AskableQuestions,
+    Choose,
+    askable_questions,
+    estimate_scores,
+    posterior_of,
+    replay_sessions,
+)
+from recurring_eval.adaptive.estimate import AdaptiveEstimates
+from recurring_eval.calibration.mirt_model import MirtModel
+from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.methods.calibration import Calibration
+from recurring_eval.methods.evidence import Evidence
+from recurring_eval.methods.scores import Scores
+from recurring_eval.methods.steps import Answer, Asking, ReplayedSteps
+from recurring_eval.records import AbilityEstimate
+
+Model = RaschModel | MirtModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptiveTest:
+    """A rule with its model and ability prior; offers what a `StepMethod` is made of.
+
+    Attributes
+    ----------
+    model_of : callable
+        The model of a calibration that questions are chosen by.
+    choose : Choose
+        The rule.
+    prior_mean, prior_precision : float or None
+        Ability prior of a run; None is the model's own.
+    """
+
+    model_of: Callable[[Calibration], Model]
+    choose: Choose
+    prior_mean: float | None = None
+    prior_precision: float | None = None
+
+    def begin(self, calibration: Calibration, order: NDArray[np.intp]) -> Asking:
+        """Start to ask a run."""
+        return _CatAsking(self._questions(calibration, order), self.choose)
+
+    def score(self, evidence: Evidence) -> Scores:
+        """p-IRT of every run at its posterior mode."""
+        questions = self._questions(evidence.calibration)
+        passes, trials = (
+            table[:, questions.order].astype(np.float64)
+            for table in (evidence.passes, evidence.trials)
+        )
+        # Only answered columns: the others would cost time and nothing else.
+        kept = np.flatnonzero(trials.any(axis=0))
+        estimates = estimate_scores(
+            questions,
+            np.broadcast_to(kept, (len(trials), len(kept))),
+            passes[:, kept],
+            trials[:, kept],
+            evidence.population[:, questions.order],
+        )
+        return _scores(estimates, questions)
+
+    def replay(
+        self,
+        calibration: Calibration,
+        passes: NDArray[np.integer],
+        trials: NDArray[np.integer],
+        *,
+        ks: Sequence[int],
+        population: NDArray[np.bool_],
+        orders: NDArray[np.intp],
+    ) -> list[ReplayedSteps]:
+        """Ask all runs in step, with one order of equally good questions."""
+        (order,) = orders
+        questions = self._questions(calibration, order)
+        replayed = replay_sessions(
+            questions, passes, trials, choose=self.choose, ks=ks, population=population
+        )
+        found = []
+        for k, estimates in zip(ks, replayed.estimates, strict=True):
+            rows, steps = np.nonzero(replayed.asked[:, :k] >= 0)
+            observed = np.zeros(trials.shape, dtype=np.bool_)
+            observed[rows, replayed.asked[rows, steps]] = True
+            found.append(
+                ReplayedSteps(k=k, observed=observed, scores=_scores(estimates, questions))
+            )
+        return found
+
+    def _questions(
+        self, calibration: Calibration, order: NDArray[np.intp] | None = None
+    ) -> AskableQuestions:
+        model = self.model_of(calibration)
+        mean = self.prior_mean
+        return askable_questions(
+            model,
+            prior_mean=mean
+            if mean is None or isinstance(model, RaschModel)
+            else np.full(model.n_dimensions, mean),
+            prior_precision=self.prior_precision,
+            tie_order=order,
+        )
+
+
+class _CatAsking:
+    """The valid answers so far, and the questions without an answer."""
+
+    def __init__(self, questions: AskableQuestions, choose: Choose) -> None:
+        self._questions, self._choose = questions, choose
+        self._place = np.empty(questions.n_questions, dtype=np.intp)
+        self._place[questions.order] = np.arange(questions.n_questions)
+        self._available = np.ones((1, questions.n_questions), dtype=np.bool_)
+        self._answers: list[tuple[int, int, int]] = []
+
+    def record(self, answers: Sequence[Answer]) -> None:
+        for question, passes, trials in answers:
+            place = int(self._place[question])
+            self._available[0, place] = False
+            if trials:
+                self._answers.append((place, passes, trials))
+
+    def next_questions(self, n: int) -> list[int]:
+        n = min(n, int(self._available.sum()))
+        if n < 1:
+            return []
+        table = np.array(self._answers, dtype=np.float64).reshape(-1, 3)
+        theta, information = posterior_of(
+            self._questions,
+            table[np.newaxis, :, 0].astype(np.intp),
+            table[np.newaxis, :, 1],
+            table[np.newaxis, :, 2],
+        )
+        chosen = self._choose(self._questions, theta, information, self._available, n)
+        return [int(question) for question in self._questions.order[chosen[0]]]
+
+
+def _scores(estimates: AdaptiveEstimates, questions: AskableQuestions) -> Scores:
+    return Scores(
+        pass_rate=estimates.pass_rate,
+        model_sd=estimates.model_sd,
+        rerun_variance=estimates.rerun_variance,
+        ability=tuple(
+            AbilityEstimate(theta=theta, covariance=covariance, n_observed=int(n))
+            for theta, covariance, n in zip(
+                estimates.theta, estimates.covariance, estimates.n_valid, strict=True
+            )
+        ),
+        fingerprint=questions.model.fingerprint,
+        extrapolating=np.zeros(len(estimates.pass_rate), dtype=np.bool_),
+    )
