@@ -67,6 +67,8 @@ class MissingReason:
 
     Attributes
     ----------
+    counts_as_fail : bool
+        Whether the benchmark counts them as fails, so that they are valid all the same.
     share : float
         Fraction of all expected verdicts of the window's runs.
     n_verdicts : int
@@ -76,6 +78,7 @@ class MissingReason:
     reason: str
     share: float
     n_verdicts: int
+    counts_as_fail: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self, shares=("share",))
@@ -91,7 +94,8 @@ class DataHealth:
         Runs in the calibration window: full ones that were used, full ones kept
         out because too few verdicts are valid, and partial or adaptive ones.
     valid_share : float or None
-        Fraction of expected verdicts of the window's full runs that are valid.
+        Fraction of expected verdicts of the window's full runs that are valid, or count as
+        fails.
     missing : tuple of MissingReason
         Missing verdicts by reason, largest first.
     model_age_hours : float or None

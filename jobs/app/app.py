@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.config import Settings
 from jobs.app.config_file import load_settings
 from jobs.app.console import Console
@@ -51,6 +52,10 @@ class App:
         for note in history.notes:
             self.console.note(f"{self.settings.history.name}: {note}")
         return history
+
+    def view(self, benchmark: str) -> BenchmarkView:
+        """View of a benchmark under its settings."""
+        return BenchmarkView(benchmark=benchmark, settings=self.settings.for_benchmark(benchmark))
 
     def newest_backup(self) -> str:
         """Words for the newest backup."""

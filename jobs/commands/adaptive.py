@@ -168,7 +168,7 @@ def show(
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if session is None:
         found = open_sessions(app)
-        app.console.result(list_document(found, app.settings), describe_list(found, app.settings))
+        app.console.result(list_document(app, found), describe_list(app, found))
         return
     view = look_at_session(app, session)
     document: dict[str, Any] = session_document(view)

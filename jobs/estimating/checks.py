@@ -14,7 +14,6 @@ from jobs.estimating.subset_versions import SubsetVersions
 from jobs.estimating.under_calibration import estimate_under
 from jobs.importing.verdict_counts import Verdicts
 from jobs.nights.fit import SUBSET_METHODS
-from jobs.nights.history import failing_reasons
 from jobs.randomness import generator
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.hspr import run_checkpoints
@@ -26,7 +25,6 @@ from storage.calibrations.calibrations import calibration_by_id, list_calibratio
 from storage.calibrations.checks import FullRunCheck, save_checks
 from storage.file.history import History
 from storage.runs.runs import find_run, list_runs
-from storage.runs.verdicts import load_matrix
 
 TELL_EVERY = 10
 """Runs between two lines of progress; each takes about a second."""
@@ -76,12 +74,12 @@ def _check_run(app: App, judged: JudgedRun) -> list[FullRunCheck]:
     for k, result in zip(sizes, results, strict=True):
         asked = set(result.asked)
         estimate = estimate_under(
+            app.view(judged.run.benchmark),
             calibration,
             verdicts,
             subset=None,
             asked=np.array([question in asked for question in calibration.model.question_ids]),
             method=HSPR,
-            level=app.settings.for_benchmark(judged.run.benchmark).level,
             population=valid,
         )
         rows.append(check_row(judged, estimate, k=k, subset_id=None, now=app.clock.now()))
@@ -246,9 +244,8 @@ def _judge_group(
 ) -> list[JudgedRun]:
     """Load the verdicts of the runs that one calibration judges."""
     ids = calibration.model.question_ids
-    reasons = failing_reasons(app.settings.for_benchmark(calibration.benchmark))
-    matrix = load_matrix(
-        history, runs, ids, bank_version=calibration.bank_version, missing_as_fail=reasons
+    matrix = app.view(calibration.benchmark).matrix(
+        history, runs, ids, bank_version=calibration.bank_version
     )
     known, scores = set(ids), matrix.pass_rates()
     return [
@@ -270,15 +267,15 @@ def _judge_group(
 
 
 def _check_by_subsets(app: App, judged: JudgedRun) -> list[FullRunCheck]:
-    level = app.settings.for_benchmark(judged.run.benchmark).level
+    view = app.view(judged.run.benchmark)
     checks = []
     for record, name in itertools.product(judged.subsets, SUBSET_METHODS):
         estimate = estimate_under(
+            view,
             judged.calibration,
             judged.verdicts,
             subset=record.subset,
             method=method_named(name),
-            level=level,
             population=judged.verdicts.trials > 0,
         )
         row = check_row(

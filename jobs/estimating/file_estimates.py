@@ -11,8 +11,6 @@ from jobs.harnesses.harness import ReadOptions
 from jobs.importing.addressing import Addressing, asked_subset
 from jobs.importing.rules import with_stored_rules
 from jobs.importing.sources import read_sources
-from jobs.importing.verdict_counts import verdicts_of
-from jobs.nights.history import failing_reasons
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
 from storage.calibrations.subsets import subset_benchmarks
@@ -90,11 +88,11 @@ def estimate_file(
                 f"{path}: {len(unknown)} of its questions are not in the calibrated bank of "
                 f"{name!r}: {shown}; import it with --extend-bank, then recalibrate"
             )
-        reasons = failing_reasons(app.settings.for_benchmark(name))
+        view = app.view(name)
         return estimate_verdicts(
-            app,
+            view,
             calibration,
-            verdicts_of(log, calibration.model.question_ids, failing=reasons),
+            view.verdicts_of_log(log, calibration.model.question_ids),
             run_key=log.run_key,
             asked=asked,
             method=method,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.app.app import App
+from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.targets import Target
 from jobs.estimating.asked import Asked, StepByStep, calibration_under_which, find_asked
 from jobs.estimating.under_calibration import AUTO, chosen_method, estimate_under
 from jobs.importing.verdict_counts import Verdicts
-from jobs.nights.history import failing_reasons
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind, ScoreEstimate
 from storage.calibrations.calibration_records import CalibrationRecord
@@ -18,7 +18,7 @@ from storage.calibrations.estimates import list_estimates, save_estimate
 from storage.calibrations.subsets import SubsetRecord
 from storage.file.history import History
 from storage.runs.runs import find_run, list_runs
-from storage.runs.verdicts import load_log, load_matrix
+from storage.runs.verdicts import load_log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,16 +113,12 @@ def estimate_stored(
     calibration = calibration_under_which(
         history, *target, run.started_at, None if chosen_later else asked
     )
-    reasons = failing_reasons(app.settings.for_benchmark(run.benchmark))
-    row = load_matrix(
-        history,
-        [run],
-        calibration.model.question_ids,
-        bank_version=calibration.bank_version,
-        missing_as_fail=reasons,
+    view = app.view(run.benchmark)
+    row = view.matrix(
+        history, [run], calibration.model.question_ids, bank_version=calibration.bank_version
     )
     return estimate_verdicts(
-        app,
+        view,
         calibration,
         Verdicts(passes=row.passes[0], trials=row.trials[0], started_at=run.started_at),
         run_key=run.run_key,
@@ -172,7 +168,7 @@ def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> 
 
 
 def estimate_verdicts(
-    app: App,
+    view: BenchmarkView,
     calibration: CalibrationRecord,
     verdicts: Verdicts,
     *,
@@ -188,7 +184,6 @@ def estimate_verdicts(
         If the whole bank was asked and too few questions have a valid verdict, or the
         method cannot estimate from what was asked.
     """
-    settings = app.settings.for_benchmark(calibration.benchmark)
     ids = calibration.model.question_ids
     record = asked if isinstance(asked, SubsetRecord) else None
     steps = asked if isinstance(asked, StepByStep) else None
@@ -213,14 +208,14 @@ def estimate_verdicts(
         subset_id=None if record is None else record.subset_id,
         calibration_id=calibration.calibration_id,
         estimate=estimate_under(
+            view,
             calibration,
             verdicts,
             subset=None if record is None else record.subset,
             asked=None if steps is None else inside,
             method=chosen_method(method, step_by_step=steps is not None),
-            level=settings.level,
         ),
         n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),
         n_questions=len(ids),
-        failing_reasons=tuple(failing_reasons(settings)),
+        failing_reasons=view.failing_reasons,
     )

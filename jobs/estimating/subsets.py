@@ -6,7 +6,6 @@ from jobs.app.app import App
 from jobs.app.targets import Target, one_target
 from jobs.estimating.under_calibration import calibration_in_force, choosing_method
 from jobs.nights.fit import replay_residuals
-from jobs.nights.history import failing_reasons
 from recurring_eval.errors import InputError
 from recurring_eval.methods.hspr import HSPR
 from recurring_eval.replay import ReplayResidual
@@ -17,7 +16,6 @@ from storage.calibrations.calibrations import add_residuals
 from storage.calibrations.subsets import SubsetRecord, find_subset, published_subset, save_subset
 from storage.file.history import History
 from storage.runs.runs import list_runs
-from storage.runs.verdicts import load_matrix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +112,7 @@ def _residuals(
         for run in list_runs(history, target.benchmark, family=target.family)
         if run.run_key in used
     ]
-    reasons = failing_reasons(app.settings.for_benchmark(target.benchmark))
-    matrix = load_matrix(
-        history,
-        runs,
-        calibration.model.question_ids,
-        bank_version=calibration.bank_version,
-        missing_as_fail=reasons,
+    matrix = app.view(target.benchmark).matrix(
+        history, runs, calibration.model.question_ids, bank_version=calibration.bank_version
     )
     return replay_residuals(matrix, [k], seed=app.settings.seed)

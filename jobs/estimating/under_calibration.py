@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.app.benchmark_view import BenchmarkView
 from jobs.importing.verdict_counts import Verdicts
 from jobs.nights.fit import SUBSET_METHODS
 from recurring_eval.errors import InputError, NotEnoughDataError
@@ -149,12 +150,12 @@ def chosen_method(name: str, *, step_by_step: bool = False) -> Method:
 
 
 def estimate_under(
+    view: BenchmarkView,
     calibration: CalibrationRecord,
     verdicts: Verdicts,
     *,
     subset: Subset | None,
     method: Method,
-    level: float,
     asked: NDArray[np.bool_] | None = None,
     population: NDArray[np.bool_] | None = None,
 ) -> ScoreEstimate:
@@ -162,13 +163,13 @@ def estimate_under(
 
     Parameters
     ----------
+    view : BenchmarkView
+        It sets the level of the intervals.
     calibration : CalibrationRecord
     verdicts : Verdicts
     subset : Subset or None
         What was asked; None for the whole bank.
     method : Method
-    level : float
-        Nominal coverage of the intervals.
     asked : ndarray of bool, shape (n,), optional
         What an adaptive method asked, in place of a subset.
     population : ndarray of bool, shape (n,), optional
@@ -185,7 +186,7 @@ def estimate_under(
         gpirt=calibration.gpirt,
         hspr=calibration.hspr,
         scale=_scale(calibration, verdicts, method, subset=subset, asked=asked),
-        level=level,
+        level=view.level,
         population=population,
         run_to_run_variance=float(calibration.settings.get("run_to_run_variance", 0.0)),
         extra_flags=(Flag.STALE_CALIBRATION,) if stale else (),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from jobs.app.config import BenchmarkSettings
+from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.targets import Target
 from jobs.estimating.subset_versions import SubsetVersions
 from recurring_eval.errors import NotEnoughDataError
@@ -13,9 +13,7 @@ from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.subsets import STRATIFIED
 from storage.calibrations.subsets import published_subsets
 from storage.file.history import History
-from storage.runs.benchmarks import current_bank
 from storage.runs.runs import list_runs
-from storage.runs.verdicts import load_matrix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +113,7 @@ def load_night(
     history: History,
     target: Target,
     day: date,
-    settings: BenchmarkSettings,
+    view: BenchmarkView,
     *,
     n_days: int | None,
     cache_day: date,
@@ -127,7 +125,7 @@ def load_night(
     NotEnoughDataError
         If the benchmark has no questions or no usable full run up to `day`.
     """
-    bank = current_bank(history, target.benchmark)
+    settings, bank = view.settings, view.bank(history)
     if bank is None:
         raise NotEnoughDataError(
             f"benchmark {target.benchmark!r} has no questions yet; import runs"
@@ -147,16 +145,15 @@ def load_night(
         for run in runs
         if run.purpose is RunPurpose.ROUTINE and cache_start <= run.started_at < cache_end
     ]
-    as_fail = failing_reasons(settings)
     published, overtaken = _published_that_night(history, target, end_of(day))
     return NightlyHistory(
         bank=bank,
         window=window,
-        matrix=load_matrix(history, window.runs, bank.question_ids, missing_as_fail=as_fail),
+        matrix=view.matrix(history, window.runs, bank.question_ids),
         configurations=tuple(
             f"{run.agent}\n{run.agent_config}" if run.agent_config else "" for run in window.runs
         ),
-        cache_window=load_matrix(history, routine, bank.question_ids, missing_as_fail=as_fail),
+        cache_window=view.matrix(history, routine, bank.question_ids),
         published=published,
         overtaken=overtaken,
     )
@@ -174,8 +171,3 @@ def _published_that_night(
     ]
     published = {r.subset.k: r.subset for r in found if r.subset.design == STRATIFIED}
     return published, frozenset(later.values())
-
-
-def failing_reasons(settings: BenchmarkSettings) -> list[str]:
-    """Reasons for which a missing verdict counts as a fail."""
-    return sorted(reason for reason, rule in settings.missing.items() if rule == "fail")

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 from time import perf_counter
 
 from jobs.app.app import App
-from jobs.app.config import BenchmarkSettings, window_days
+from jobs.app.benchmark_view import BenchmarkView
+from jobs.app.config import window_days
 from jobs.app.targets import Target
 from jobs.nights.fit import NightlyModel, fit_nightly_model
 from jobs.nights.history import CalibrationWindow, NightlyHistory, load_night
@@ -33,7 +34,7 @@ class Night:
         Date the night is keyed by; runs up to the end of it (UTC) count.
     cache_day : date
         Day the cache is for; only strictly earlier days feed it.
-    settings : BenchmarkSettings
+    view : BenchmarkView
     window : str
         Calibration window, such as ``28d`` or ``all``.
     new_subsets : bool
@@ -45,7 +46,7 @@ class Night:
     target: Target
     day: date
     cache_day: date
-    settings: BenchmarkSettings
+    view: BenchmarkView
     window: str
     new_subsets: bool
     supersede: bool
@@ -74,15 +75,15 @@ def plan_night(
     InputError
         If `window` cannot be read.
     """
-    settings = app.settings.for_benchmark(target.benchmark)
-    window = settings.window if window is None else window
+    view = app.view(target.benchmark)
+    window = view.settings.window if window is None else window
     window_days(window)
     today = app.clock.now().date()
     return Night(
         target=target,
         day=day,
         cache_day=min(day + timedelta(days=1), max(today, day)),
-        settings=settings,
+        view=view,
         window=window,
         new_subsets=new_subsets,
         supersede=supersede,
@@ -107,13 +108,13 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
         Nothing is stored then.
     """
     seconds: dict[str, float] = {}
-    settings, seed = night.settings, app.settings.seed
+    settings, seed = night.view.settings, app.settings.seed
     with _timed(seconds, "load"), app.open_history(read_only=True) as history:
         data = load_night(
             history,
             night.target,
             night.day,
-            settings,
+            night.view,
             n_days=window_days(night.window),
             cache_day=night.cache_day,
         )
@@ -219,8 +220,8 @@ def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyModel) -> dic
         "window": night.window,
         "stretched": chosen.stretched,
         "n_under_covered": len(chosen.under_covered),
-        "cache_days": night.settings.cache.days,
-        "missing": dict(night.settings.missing),
+        "cache_days": night.view.settings.cache.days,
+        "missing": dict(night.view.settings.missing),
         "run_to_run_variance": fitted.run_to_run_variance,
         "hspr": fitted.hspr.facts,
     }

@@ -7,6 +7,7 @@ from importlib.metadata import version as installed_version
 import numpy as np
 
 from jobs.app.app import App
+from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.targets import Target
 from jobs.nights.fit import SUBSET_METHODS
 from jobs.nights.history import end_of
@@ -40,7 +41,6 @@ from storage.calibrations.calibrations import calibration_on, latest_calibration
 from storage.calibrations.checks import FullRunCheck, list_checks
 from storage.file.history import History
 from storage.runs.runs import list_runs
-from storage.runs.verdicts import load_matrix
 
 METHODS_SHOWN = (*SUBSET_METHODS, HSPR.name)
 
@@ -71,15 +71,16 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
         for check in list_checks(history, target.benchmark, family=target.family)
         if check.started_at < end_of(day)
     ]
-    cache, cache_share = cache_window(app, history, target, day)
-    health = data_health(app, history, runs, calibration)
-    settings = app.settings.for_benchmark(target.benchmark)
+    view = app.view(target.benchmark)
+    scores = view.scores(history, runs)
+    cache, cache_share = cache_window(view, history, target, day)
+    health = data_health(app, view, history, runs, scores, calibration)
     subsets = subset_summaries(history, target, before=app.clock.now())
     difficulty: tuple[DifficultyPoint, ...] = ()
     flags: tuple[QuestionFlag, ...] = ()
     if calibration is not None:
         fitted = _fitted_runs(runs, calibration)
-        matrix = load_matrix(
+        matrix = view.matrix(
             history,
             fitted,
             calibration.model.question_ids,
@@ -98,12 +99,12 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
         bank_version="" if calibration is None else calibration.bank_version[:12],
         n_questions=0 if calibration is None else calibration.model.n_questions,
         headline=Headline(
-            last_full_run=last_full_run(runs),
-            errors=_todays_errors(calibration, checks, runs, level=settings.level),
+            last_full_run=last_full_run(runs, scores),
+            errors=_todays_errors(view, calibration, checks, runs),
             cache_share=cache_share,
             health=health,
         ),
-        history=history_points(shown),
+        history=history_points(shown, scores),
         partial_estimates=partial_estimates(history, target, shown),
         difficulty=difficulty,
         errors=(*_replayed(calibration), *check_points(checks)),
@@ -113,6 +114,7 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
         subsets=subsets,
         jobs=job_rows(history, target, before=app.clock.now()),
         open_alerts=open_alerts(history, target),
+        interval_level=view.level,
         index_href=INDEX_NAME,
     )
 
@@ -123,11 +125,10 @@ def _fitted_runs(runs: Sequence[Run], calibration: CalibrationRecord) -> list[Ru
 
 
 def _todays_errors(
+    view: BenchmarkView,
     calibration: CalibrationRecord | None,
     checks: Sequence[FullRunCheck],
     runs: Sequence[Run],
-    *,
-    level: float,
 ) -> tuple[TodaysError, ...]:
     if calibration is None:
         return ()
@@ -146,7 +147,7 @@ def _todays_errors(
                 continue
             width = conformal_scale(calibration.residuals, method=method, k=k).half_width(
                 float(np.median([r.model_sd for r in mine])),
-                level=level,
+                level=view.level,
                 pass_rate=float(np.mean([r.full_pass_rate for r in mine])),
                 k=k,
                 n=calibration.model.n_questions,

@@ -1,12 +1,13 @@
 """Sections of a nightly report page, each from the history."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 import numpy as np
 
 from jobs.app.app import App
+from jobs.app.benchmark_view import BenchmarkView, RunScore
 from jobs.app.targets import Target
 from recurring_eval.records import Run, RunKind
 from reports.context import (
@@ -36,24 +37,25 @@ CACHE_DAYS_SHOWN = 28
 JOBS_SHOWN = 40
 
 
-def last_full_run(runs: Sequence[Run]) -> LastFullRun | None:
+def last_full_run(runs: Sequence[Run], scores: Mapping[int, RunScore]) -> LastFullRun | None:
     """Newest full run with enough valid verdicts."""
     full = [run for run in runs if run.kind is RunKind.FULL and not run.under_covered]
     if not full:
         return None
     run = full[-1]
+    score = scores[run.run_id]
     return LastFullRun(
         run_key=run.run_key,
         agent=run.agent,
         started_at=run.started_at,
-        pass_rate=run.pass_rate,
-        n_valid=run.n_valid,
+        pass_rate=score.pass_rate,
+        n_valid=score.n_valid,
         n_questions=run.bank_size,
-        previous_pass_rate=full[-2].pass_rate if len(full) > 1 else None,
+        previous_pass_rate=scores[full[-2].run_id].pass_rate if len(full) > 1 else None,
     )
 
 
-def history_points(runs: Sequence[Run]) -> tuple[HistoryPoint, ...]:
+def history_points(runs: Sequence[Run], scores: Mapping[int, RunScore]) -> tuple[HistoryPoint, ...]:
     """Every run with its observed pass rate."""
     return tuple(
         HistoryPoint(
@@ -62,11 +64,11 @@ def history_points(runs: Sequence[Run]) -> tuple[HistoryPoint, ...]:
             started_at=run.started_at,
             kind=run.kind,
             purpose=run.purpose,
-            pass_rate=None if np.isnan(run.pass_rate) else run.pass_rate,
-            n_valid=run.n_valid,
+            pass_rate=None if np.isnan(score.pass_rate) else score.pass_rate,
+            n_valid=score.n_valid,
             under_covered=run.under_covered,
         )
-        for run in runs
+        for run, score in ((run, scores[run.run_id]) for run in runs)
     )
 
 
@@ -115,10 +117,10 @@ def check_points(checks: Sequence[FullRunCheck]) -> tuple[ErrorPoint, ...]:
 
 
 def cache_window(
-    app: App, history: History, target: Target, day: date
+    view: BenchmarkView, history: History, target: Target, day: date
 ) -> tuple[CacheWindow | None, float | None]:
     """State of the cache day by day, and the share of questions it settles now."""
-    rule = app.settings.for_benchmark(target.benchmark).cache
+    rule = view.settings.cache
     days = []
     for back in range(CACHE_DAYS_SHOWN, -2, -1):
         on = day - timedelta(days=back)
@@ -148,8 +150,10 @@ def cache_window(
 
 def data_health(
     app: App,
+    view: BenchmarkView,
     history: History,
     runs: Sequence[Run],
+    scores: Mapping[int, RunScore],
     calibration: CalibrationRecord | None,
 ) -> DataHealth:
     """State of the calibration window's data and of the model."""
@@ -166,14 +170,20 @@ def data_health(
         for reason, count in counts.items():
             reasons[reason.partition(":")[0]] += count
     expected = sum(run.bank_size for run in full)
+    n_valid = sum(scores[run.run_id].n_valid for run in full)
     age = None if calibration is None else app.clock.now() - calibration.created_at
     return DataHealth(
         n_full_runs=len(good),
         n_under_covered=len(full) - len(good),
         n_partial_runs=len(window) - len(full),
-        valid_share=sum(run.n_valid for run in full) / expected if expected else None,
+        valid_share=n_valid / expected if expected else None,
         missing=tuple(
-            MissingReason(reason=reason, share=min(1.0, count / expected), n_verdicts=count)
+            MissingReason(
+                reason=reason,
+                share=min(1.0, count / expected),
+                n_verdicts=count,
+                counts_as_fail=view.is_fail(reason),
+            )
             for reason, count in reasons.most_common()
         ),
         model_age_hours=None if age is None else max(0.0, age.total_seconds() / 3600.0),

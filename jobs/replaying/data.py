@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from jobs.app.app import App
 from jobs.app.targets import Target, choose_targets, one_target
-from jobs.nights.history import failing_reasons
 from jobs.replaying.matrix_file import read_wide_matrix
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind
 from recurring_eval.response_matrix import ResponseMatrix
-from storage.runs.benchmarks import current_bank
 from storage.runs.runs import list_runs
-from storage.runs.verdicts import load_matrix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +95,13 @@ def data_of_history(
             family=None if all_families else target.family,
             kinds=[RunKind.FULL],
         )
-        bank = current_bank(history, target.benchmark)
+        view = app.view(target.benchmark)
+        bank = view.bank(history)
         if bank is None or not runs:
             raise NotEnoughDataError(
                 f"benchmark {target.benchmark!r} has no full run yet; import some"
             )
-        reasons = failing_reasons(app.settings.for_benchmark(target.benchmark))
-        matrix = load_matrix(history, runs, bank.question_ids, missing_as_fail=reasons)
+        matrix = view.matrix(history, runs, bank.question_ids)
     return _enough_verdicts(
         ReplayData(
             label=target.benchmark if all_families else str(target),

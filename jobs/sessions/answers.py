@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 
 from jobs.app.app import App
+from jobs.app.benchmark_view import BenchmarkView
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.run_builder import ERROR, INVALIDATED, NOT_RUN, SKIPPED, TIMEOUT, missing_reason
 from jobs.importing.addressing import Addressing
 from jobs.importing.rules import Addressed, Place, home_tasks, with_stored_rules, with_task_keys
 from jobs.importing.sources import Source, read_sources
-from jobs.nights.history import failing_reasons
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, PASS, RunLog
 from storage.runs.benchmarks import bank_by_version
@@ -215,22 +215,22 @@ def answers_of_log(app: App, path: Path, record: SessionRecord) -> list[Answer]:
         _require_contents(log, dict(zip(bank.question_ids, bank.content_hashes, strict=True)))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return answers_of_run(log, failing_reasons(app.settings.for_benchmark(benchmark)))
+    return answers_of_run(log, app.view(benchmark))
 
 
-def answers_of_run(log: RunLog, failing: Sequence[str]) -> list[Answer]:
+def answers_of_run(log: RunLog, view: BenchmarkView) -> list[Answer]:
     """Count the verdicts of a run by question, in the order of the log.
 
-    Of several trials those without a verdict are left out, or are fails where their
-    reason is among `failing`.
+    Of several trials those without a verdict are left out, or are fails where the
+    benchmark's rule for their reason says so.
     """
-    kinds = [reason.partition(":")[0] for reason in log.reasons]
+    fails = [view.is_fail(reason) for reason in log.reasons]
     answers = []
     for position, question in enumerate(log.question_ids):
         rows = np.flatnonzero(log.question_index == position)
         valid = rows[log.outcome[rows] != MISSING]
         reasons = [int(index) for index in log.reason_index[rows] if index >= 0]
-        as_fail = [index for index in reasons if kinds[index] in failing]
+        as_fail = [index for index in reasons if fails[index]]
         if valid.size:
             passes = int((log.outcome[valid] == PASS).sum())
             trials = len(valid) + len(as_fail)

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from jobs.app.config import Settings
+from jobs.app.app import App
 from jobs.estimating.describe import describe, document
 from jobs.sessions.answers import answer_of_step
-from jobs.sessions.session import counted
 from jobs.sessions.steps import SessionView
 from storage.sessions.adaptive_sessions import SessionRecord
 
@@ -40,18 +39,18 @@ def steps_document(record: SessionRecord) -> list[dict[str, object]]:
     ]
 
 
-def list_document(records: Iterable[SessionRecord], settings: Settings) -> dict[str, object]:
+def list_document(app: App, records: Iterable[SessionRecord]) -> dict[str, object]:
     """Build the JSON document of a list of sessions."""
-    return {"sessions": [_facts(record) | _progress(record, settings) for record in records]}
+    return {"sessions": [_facts(record) | _progress(app, record) for record in records]}
 
 
-def describe_list(records: Sequence[SessionRecord], settings: Settings) -> list[str]:
+def describe_list(app: App, records: Sequence[SessionRecord]) -> list[str]:
     """Say a line about each session."""
     if not records:
         return ["no open session; start one with `recurring-eval adaptive start --k K`"]
     return [
         f"{record.session_id}: {record.agent}, opened {record.opened_at:%Y-%m-%d %H:%M} UTC, "
-        f"{_progress(record, settings)['n_valid']} of {record.k} valid verdicts"
+        f"{_progress(app, record)['n_valid']} of {record.k} valid verdicts"
         for record in records
     ]
 
@@ -114,7 +113,7 @@ def _facts(record: SessionRecord) -> dict[str, object]:
     }
 
 
-def _progress(record: SessionRecord, settings: Settings) -> dict[str, int]:
-    counts = counted(record.steps, settings.for_benchmark(record.benchmark))
+def _progress(app: App, record: SessionRecord) -> dict[str, int]:
+    counts = app.view(record.benchmark).counts_of_steps(record.steps)
     n_valid = sum(trials > 0 for _, trials in counts.values())
     return {"n_valid": n_valid, "n_left": max(0, record.k - n_valid)}

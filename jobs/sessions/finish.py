@@ -49,7 +49,7 @@ def finish_run(
     session = open_session(app, reference)
     if not give_up:
         _require_complete(session, early=early)
-    estimate = session.estimate(app)
+    estimate = session.estimate()
     with app.open_history() as history:
         with history.transaction():
             record = find_session(history, session.record.session_id)

@@ -1,17 +1,15 @@
 """An adaptive session under way: rebuilt from what the history keeps of it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from jobs.app.app import App
-from jobs.app.config import BenchmarkSettings
+from jobs.app.benchmark_view import BenchmarkView
 from jobs.estimating.asked import StepByStep
 from jobs.estimating.run_estimates import RunEstimate, estimate_verdicts
 from jobs.importing.verdict_counts import Verdicts
-from jobs.nights.history import failing_reasons
 from jobs.randomness import generator
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.hspr import HsprCalibration, HsprSession
@@ -22,7 +20,6 @@ from storage.runs.benchmarks import benchmark_names
 from storage.runs.runs import list_runs
 from storage.sessions.adaptive_sessions import (
     SessionRecord,
-    SessionStep,
     find_session,
     list_sessions,
 )
@@ -40,15 +37,15 @@ class AdaptiveSession:
     ----------
     record : SessionRecord
     calibration : CalibrationRecord
-    settings : BenchmarkSettings
-        They say which missing verdicts count as fails, and the level of intervals.
+    view : BenchmarkView
+        Which missing verdicts count as fails, and the level of intervals.
     asking : HsprSession
         Has taken in every step of the record.
     """
 
     record: SessionRecord
     calibration: CalibrationRecord
-    settings: BenchmarkSettings
+    view: BenchmarkView
     asking: HsprSession
 
     @property
@@ -77,17 +74,17 @@ class AdaptiveSession:
         position = {question: j for j, question in enumerate(ids)}
         passes = np.zeros(len(ids), dtype=np.int16)
         trials = np.zeros_like(passes)
-        for question, counts in counted(self.record.steps, self.settings).items():
+        for question, counts in self.view.counts_of_steps(self.record.steps).items():
             passes[position[question]], trials[position[question]] = counts
         return Verdicts(passes=passes, trials=trials, started_at=self.record.opened_at)
 
-    def estimate(self, app: App) -> RunEstimate | None:
+    def estimate(self) -> RunEstimate | None:
         """Estimate as the session's run will be; None before any valid verdict."""
         if not self.n_valid:
             return None
         told = frozenset(step.question_id for step in self.record.steps)
         return estimate_verdicts(
-            app,
+            self.view,
             self.calibration,
             self.verdicts(),
             run_key=self.record.session_id,
@@ -96,9 +93,7 @@ class AdaptiveSession:
         )
 
 
-def load_session(
-    history: History, record: SessionRecord, settings: BenchmarkSettings
-) -> AdaptiveSession:
+def load_session(app: App, history: History, record: SessionRecord) -> AdaptiveSession:
     """Load what a stored session needs; nothing is computed yet.
 
     Raises
@@ -107,14 +102,14 @@ def load_session(
         If its calibration is gone or cannot ask.
     """
     calibration = calibration_by_id(history, record.calibration_id)
-    return rebuild(record, calibration, settings)
+    return rebuild(record, calibration, app.view(record.benchmark))
 
 
 def rebuild(
-    record: SessionRecord, calibration: CalibrationRecord, settings: BenchmarkSettings
+    record: SessionRecord, calibration: CalibrationRecord, view: BenchmarkView
 ) -> AdaptiveSession:
     """Rebuild a session from its seed and steps."""
-    sources = fitted_sources(calibration, settings)
+    sources = fitted_sources(calibration, view)
     # The order within groups depends on the seed alone, so that the steps may be replayed.
     begun = HsprSession.start(
         sources.model, sources.config, rng=generator(record.seed, "adaptive", "order")
@@ -122,12 +117,12 @@ def rebuild(
     return AdaptiveSession(
         record=record,
         calibration=calibration,
-        settings=settings,
-        asking=begun.tell(counted(record.steps, settings)),
+        view=view,
+        asking=begun.tell(view.counts_of_steps(record.steps)),
     )
 
 
-def fitted_sources(calibration: CalibrationRecord, settings: BenchmarkSettings) -> HsprCalibration:
+def fitted_sources(calibration: CalibrationRecord, view: BenchmarkView) -> HsprCalibration:
     """Find the fitted sources of HSPR in a calibration.
 
     Raises
@@ -138,7 +133,7 @@ def fitted_sources(calibration: CalibrationRecord, settings: BenchmarkSettings) 
     if calibration.hspr is not None:
         return calibration.hspr
     target = f"benchmark {calibration.benchmark!r}, family {calibration.agent_family!r}"
-    if settings.hspr == "off":
+    if view.settings.hspr == "off":
         raise NotEnoughDataError(
             f'hspr is off in the settings of {target}; set `hspr = "average"` in '
             "recurring-eval.toml, then run `recurring-eval recalibrate --force`"
@@ -149,14 +144,6 @@ def fitted_sources(calibration: CalibrationRecord, settings: BenchmarkSettings) 
     )
 
 
-def counted(
-    steps: Sequence[SessionStep], settings: BenchmarkSettings
-) -> dict[str, tuple[int, int]]:
-    """Count passes and trials of each told question; a miss that counts as a fail has one."""
-    failing = failing_reasons(settings)
-    return {step.question_id: _counts(step, failing) for step in steps}
-
-
 def require_adaptive(method: str) -> None:
     """Refuse a method that cannot ask step by step, with InputError."""
     if method not in ADAPTIVE_METHODS:
@@ -164,12 +151,6 @@ def require_adaptive(method: str) -> None:
             f"method {method!r} does not ask step by step; those that do: "
             f"{', '.join(ADAPTIVE_METHODS)} (fixed questions come from `recurring-eval subset`)"
         )
-
-
-def _counts(step: SessionStep, failing: Sequence[str]) -> tuple[int, int]:
-    if not step.trials and str(step.reason).partition(":")[0] in failing:
-        return 0, 1
-    return step.passes, step.trials
 
 
 def open_sessions(app: App) -> list[SessionRecord]:
@@ -202,7 +183,7 @@ def open_session(app: App, reference: str) -> AdaptiveSession:
     with app.open_history(read_only=True) as history:
         record = find_session(history, reference)
         require_open(record)
-        return load_session(history, record, app.settings.for_benchmark(record.benchmark))
+        return load_session(app, history, record)
 
 
 def require_open(record: SessionRecord) -> None:

@@ -94,9 +94,9 @@ def start_session(
     with app.open_history(read_only=True) as history:
         target = _target(app, history, benchmark, family, agent)
         calibration = calibration_in_force(history, target.benchmark, target.family)
-    settings = app.settings.for_benchmark(target.benchmark)
+    view = app.view(target.benchmark)
     require_subset_size(k, calibration.model.n_questions)
-    fitted_sources(calibration, settings)
+    fitted_sources(calibration, view)
     now = app.clock.now()
     if seed is None:
         stream = app.generator("adaptive", *target.key, agent, now.isoformat())
@@ -117,7 +117,7 @@ def start_session(
             )
             record = find_session(history, session_id)
         history.checkpoint()
-    session = rebuild(record, calibration, settings)
+    session = rebuild(record, calibration, view)
     return SessionView(session=session, questions=session.next_questions(1))
 
 
@@ -141,7 +141,7 @@ def ask_session(app: App, reference: str, n: int = 1) -> SessionView:
         raise InputError(f"`n` is {n}; ask for at least one question")
     session = open_session(app, reference)
     return SessionView(
-        session=session, questions=session.next_questions(n), estimate=session.estimate(app)
+        session=session, questions=session.next_questions(n), estimate=session.estimate()
     )
 
 
@@ -174,11 +174,11 @@ def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> Sessio
             add_steps(history, record.session_id, [answer.as_step(now) for answer in new])
             record = find_session(history, record.session_id)
         history.checkpoint()
-    session = rebuild(record, before.calibration, before.settings)
+    session = rebuild(record, before.calibration, before.view)
     return SessionView(
         session=session,
         questions=session.next_questions(1),
-        estimate=session.estimate(app),
+        estimate=session.estimate(),
         new=tuple(new),
     )
 
@@ -193,13 +193,13 @@ def look_at_session(app: App, reference: str) -> SessionView:
     """
     with app.open_history(read_only=True) as history:
         record = find_session(history, reference)
-        session = load_session(history, record, app.settings.for_benchmark(record.benchmark))
+        session = load_session(app, history, record)
         run_key = run_of(history, record)
     finished = record.finished_at is not None
     return SessionView(
         session=session,
         questions=() if finished else session.next_questions(1),
-        estimate=session.estimate(app),
+        estimate=session.estimate(),
         run_key=run_key,
     )
 

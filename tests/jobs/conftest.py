@@ -1,25 +1,18 @@
 """Projects to work in: fresh, with runs, and calibrated."""
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.jobs.command_line import invoke
-from tests.jobs.histories import AS_OF, command, logs, start
-
-
-def _without_settings(patch: pytest.MonkeyPatch) -> None:
-    for name in os.environ:
-        if name.startswith("RECURRING_EVAL_"):
-            patch.delenv(name)
+from tests.jobs.histories import AS_OF, command, logs, start, without_settings
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory, and no settings from outside."""
-    _without_settings(monkeypatch)
+    without_settings(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -34,7 +27,7 @@ def project(folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def _templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with pytest.MonkeyPatch.context() as patch:
-        _without_settings(patch)
+        without_settings(patch)
         imported = start(tmp_path_factory.mktemp("imported"), logs())
         calibrated = tmp_path_factory.mktemp("calibrated") / "project"
         shutil.copytree(imported, calibrated)

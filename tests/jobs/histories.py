@@ -1,5 +1,6 @@
 """Simulated projects for the tests of jobs, and plain views of what a history holds."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -8,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from jobs.app.app import App, start_app
 from jobs.clock import FixedClock
@@ -29,6 +31,13 @@ CONFIG: Final = f"""\
 subset_sizes = {list(SIZES)}
 minimum_runs = 4
 """
+
+
+def without_settings(patch: pytest.MonkeyPatch) -> None:
+    """Take settings of the environment away."""
+    for name in os.environ:
+        if name.startswith("RECURRING_EVAL_"):
+            patch.delenv(name)
 
 
 def night_of(day_number: int) -> date:

@@ -1,0 +1,129 @@
+"""A benchmark's stored verdicts under its own rules: what counts as a fail, the level, the cache.
+
+Every figure of a benchmark is counted here, whoever asks for it: a night, an estimate, a
+check, a session, a replay, a report page or `status`. A caller holds a view and cannot leave
+out a rule that the settings set.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jobs.app.config import BenchmarkSettings
+from jobs.importing.verdict_counts import Verdicts, verdicts_of
+from recurring_eval.records import Bank, Run, RunLog
+from recurring_eval.response_matrix import ResponseMatrix
+from storage.file.history import History
+from storage.runs.benchmarks import bank_by_version, current_bank
+from storage.runs.verdicts import load_matrix
+from storage.sessions.adaptive_sessions import SessionStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunScore:
+    """Observed score of a run on the questions of its bank.
+
+    Attributes
+    ----------
+    pass_rate : float
+        Mean over the valid questions of passes/trials; NaN without one.
+    n_valid : int
+        Questions with a valid verdict, or with a missing one that counts as a fail.
+    """
+
+    pass_rate: float
+    n_valid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkView:
+    """One benchmark with its rules; it reads from any open history and outlives it.
+
+    Attributes
+    ----------
+    benchmark : str
+    settings : BenchmarkSettings
+        The benchmark's own over the defaults.
+    """
+
+    benchmark: str
+    settings: BenchmarkSettings
+
+    @property
+    def level(self) -> float:
+        """Nominal coverage of intervals."""
+        return self.settings.level
+
+    @property
+    def failing_reasons(self) -> tuple[str, ...]:
+        """Reasons for which a missing verdict counts as a fail, sorted."""
+        return tuple(sorted(r for r, rule in self.settings.missing.items() if rule == "fail"))
+
+    def is_fail(self, reason: str) -> bool:
+        """Whether a verdict that is missing for a reason counts as a fail.
+
+        What the reason has after a colon is its detail and does not matter.
+        """
+        return reason.partition(":")[0] in self.failing_reasons
+
+    def bank(self, history: History) -> Bank | None:
+        """Load the questions of the current version; None before the first import."""
+        return current_bank(history, self.benchmark)
+
+    def matrix(
+        self,
+        history: History,
+        runs: Sequence[Run],
+        question_ids: Sequence[str],
+        *,
+        bank_version: str | None = None,
+    ) -> ResponseMatrix:
+        """Count passes and trials of stored runs.
+
+        Parameters
+        ----------
+        history : History
+        runs : sequence of Run
+            Rows, in this order.
+        question_ids : sequence of str
+            Columns, in this order.
+        bank_version : str, optional
+            Version whose question is meant where the content of one changed; the
+            current one by default.
+        """
+        return load_matrix(
+            history,
+            runs,
+            question_ids,
+            bank_version=bank_version,
+            missing_as_fail=self.failing_reasons,
+        )
+
+    def scores(self, history: History, runs: Sequence[Run]) -> dict[int, RunScore]:
+        """Score stored runs, each on the bank version it was imported into, by ``Run.run_id``."""
+        if not self.failing_reasons:
+            # What is stored with a run was counted with missing verdicts left out.
+            return {r.run_id: RunScore(pass_rate=r.pass_rate, n_valid=r.n_valid) for r in runs}
+        by_version: dict[str, list[Run]] = {}
+        for run in runs:
+            by_version.setdefault(run.bank_version, []).append(run)
+        found: dict[int, RunScore] = {}
+        for version, group in by_version.items():
+            ids = bank_by_version(history, self.benchmark, version).question_ids
+            matrix = self.matrix(history, group, ids, bank_version=version)
+            rates, counts = matrix.pass_rates(), (matrix.trials > 0).sum(axis=1)
+            for run, rate, n_valid in zip(group, rates, counts, strict=True):
+                found[run.run_id] = RunScore(pass_rate=float(rate), n_valid=int(n_valid))
+        return found
+
+    def verdicts_of_log(self, log: RunLog, question_ids: Sequence[str]) -> Verdicts:
+        """Count a log's passes and trials on questions that include every one of the log."""
+        return verdicts_of(log, question_ids, failing=self.failing_reasons)
+
+    def counts_of_steps(self, steps: Iterable[SessionStep]) -> dict[str, tuple[int, int]]:
+        """Count passes and trials of each question that a session was told."""
+        return {
+            step.question_id: (0, 1)
+            if not step.trials and self.is_fail(str(step.reason))
+            else (step.passes, step.trials)
+            for step in steps
+        }
