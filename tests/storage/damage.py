@@ -38,7 +38,7 @@ def filled(path: Path, *, runs: int = 3) -> Path:
 CRASH = """
 import os, sys
 from pathlib import Path
-from storage.history import History
+from storage.file.history import History
 from tests.storage.damage import add_run
 history = History.open(sys.argv[1])
 for key in sys.argv[2:]:
