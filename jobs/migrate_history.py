@@ -1,7 +1,7 @@
 """Bring the tables of the history up to date."""
 
 from jobs.app.app import App
-from storage.file.upgrade import Upgraded, upgrade
+from storage.file.upkeep import Upgraded, upgrade
 
 
 def migrate_history(app: App) -> Upgraded:

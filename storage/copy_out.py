@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from storage.file.archives import quoted
 from storage.file.history import History
+from storage.file.verify import quoted
 
 
 def copy_out(history: History, sql: str, target: Path, options: str) -> int:

@@ -16,7 +16,7 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
 from storage.calibrations.subsets import subset_benchmarks
 from storage.runs.benchmarks import benchmark_names
-from storage.runs.remembered import remembered_files, stored_answers
+from storage.runs.imports import remembered_files, stored_answers
 from storage.runs.runs import RunWritten
 
 

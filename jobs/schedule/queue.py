@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from storage.ledger.job_runs import JobRun, JobStatus
+from storage.ledger import JobRun, JobStatus
 
 _ONE_DAY = timedelta(days=1)
 
@@ -219,7 +219,7 @@ def night_state(
 
 
 def is_held(attempt: JobRun, lease: timedelta, now: datetime) -> bool:
-    """Whether somebody works on it; the rule is the one of `storage.ledger.job_runs`."""
+    """Whether somebody works on it; the rule is the one of `storage.ledger`."""
     expires_at = attempt.lease_expires_at
     return (
         attempt.status is JobStatus.RUNNING

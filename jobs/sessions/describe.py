@@ -7,7 +7,7 @@ from jobs.estimating.describe import describe, document
 from jobs.sessions.answers import answer_of_step
 from jobs.sessions.session import counted
 from jobs.sessions.steps import SessionView
-from storage.sessions.adaptive_sessions import SessionRecord
+from storage.sessions import SessionRecord
 
 
 def session_document(view: SessionView) -> dict[str, object]:

@@ -14,7 +14,7 @@ from storage.file.history import History
 from storage.keys import free_id
 from storage.runs.benchmarks import bank_by_version
 from storage.runs.runs import find_run, write_runs
-from storage.sessions.adaptive_sessions import SessionRecord, find_session, finish_session
+from storage.sessions import SessionRecord, find_session, finish_session
 
 HARNESS: Final = "recurring-eval"
 

@@ -21,10 +21,9 @@ from jobs.upkeep.doctor_files import (
 )
 from jobs.upkeep.own_packages import foreign_packages
 from recurring_eval.errors import RecurringEvalError
-from storage.file.accept_loss import AcceptedLoss, accept_loss
-from storage.file.facts import HistoryFacts, history_facts
+from storage.file.checkup import AcceptedLoss, HistoryFacts, accept_loss, history_facts
 from storage.file.history import History
-from storage.ledger.job_runs import expired_leases
+from storage.ledger import expired_leases
 
 CLOCK_SLACK: Final = timedelta(minutes=5)
 FREE_SHARE: Final = 0.5

@@ -1,4 +1,4 @@
-"""Backups: consistent copies of a history, verified by opening them again."""
+"""Copying a database into a new file: in one snapshot, whole or not at all."""
 
 import contextlib
 import re
@@ -11,10 +11,7 @@ from typing import Final
 
 import duckdb
 
-from storage.file.archives import list_archives
-from storage.file.commit_chain import has_chain
-from storage.file.connect import connect
-from storage.file.copy import copy_database
+from storage.file.commits import has_chain
 from storage.file.errors import HistoryDamagedError, HistoryError
 from storage.file.files import (
     PARTIAL,
@@ -22,14 +19,47 @@ from storage.file.files import (
     copy_durably,
     publish,
     sidecar_path,
+    sync_file,
     sync_folder,
 )
-from storage.file.migrate import schema_version
-from storage.file.open_files import descriptor_of, register, release
+from storage.file.lock import connect, descriptor_of, one_line_errors, register, release
 from storage.file.opening import current_sidecar
+from storage.file.schema import schema_version
 from storage.file.sidecar import FileBytes, read_sidecar, write_sidecar
-from storage.file.verify import find_damage
+from storage.file.verify import find_damage, list_archives, quoted
 from storage.times import to_utc
+
+
+def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> None:
+    """Copy every table of the connected database into the new file `target`.
+
+    Others may go on writing; the copy holds what was committed when it began.
+
+    Raises
+    ------
+    HistoryError
+        If it cannot be written, e.g. because the disk is full; nothing is left of it then.
+    """
+    ((source,),) = connection.execute("SELECT current_database()").fetchall()
+    logs = target.with_name(target.name + ".wal")
+    try:
+        with one_line_errors(target):
+            connection.execute(f"ATTACH {quoted(target)} AS copied (READ_WRITE)")
+            try:
+                connection.execute(f'COPY FROM DATABASE "{source}" TO copied')
+                connection.execute("CHECKPOINT copied")
+            finally:
+                with contextlib.suppress(duckdb.Error):
+                    connection.execute("DETACH copied")
+        if logs.exists():
+            raise HistoryError(f"{target} could not be finished; see that the disk is not full")
+        sync_file(target)
+    except BaseException:
+        for leftover in (target, logs):
+            with contextlib.suppress(OSError):
+                leftover.unlink(missing_ok=True)
+        raise
+
 
 STAMP: Final = "%Y%m%dT%H%M%SZ"
 LEFT_S: Final = 3600

@@ -11,15 +11,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from storage.file.archives import verdict_source
-from storage.file.commit_chain import Digest
-from storage.file.commits import commit
-from storage.file.connect import one_line_errors, one_writer
-from storage.file.create import create_file
+from storage.file.commits import Digest, commit
 from storage.file.errors import HistoryError
-from storage.file.open_files import note_written, release
-from storage.file.opening import Opened, open_counted
-from storage.file.seal import seal
+from storage.file.lock import note_written, one_line_errors, one_writer, release
+from storage.file.opening import Opened, create_file, open_counted, seal
+from storage.file.verify import verdict_source
 
 WAIT_S: Final = 30.0
 T = TypeVar("T")

@@ -7,21 +7,28 @@ crash, or when the bytes are others, everything is read and verified once.
 
 import contextlib
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import duckdb
 
-from storage.file.archives import missing_archives
-from storage.file.commit_chain import chain_at, last_commit
-from storage.file.connect import connect, one_line_errors
+from storage.file.commits import chain_at, last_commit
 from storage.file.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryNotFoundError
 from storage.file.files import crc32, sidecar_path, write_ahead_logs
-from storage.file.gate import passing_gate
-from storage.file.migrate import check_schema, shipped_migrations
-from storage.file.open_files import descriptor_of, note_written, register, release
+from storage.file.lock import (
+    connect,
+    descriptor_of,
+    must_be_sealed,
+    note_written,
+    one_line_errors,
+    passing_gate,
+    register,
+    release,
+)
+from storage.file.schema import apply_migrations, check_schema, shipped_migrations
 from storage.file.sidecar import FileBytes, Sidecar, read_sidecar, write_sidecar
-from storage.file.verify import find_damage, wrong_counts
+from storage.file.verify import find_damage, missing_archives, wrong_counts
 
 ALWAYS_READ: Final = 64 << 20
 """Files up to this size are read at every opening; larger ones when they look changed."""
@@ -232,3 +239,48 @@ def current_sidecar(connection: duckdb.DuckDBPyConnection, path: Path) -> Sideca
         chain=commit.chain,
         recent=tuple(entry for entry in recent if entry[0] <= commit.sequence),
     )
+
+
+def create_file(path: Path, *, now: datetime | None) -> None:
+    """Write a history without any benchmark, and its sidecar.
+
+    Raises
+    ------
+    HistoryError
+        If there is a file already, or one left of a former history, or it cannot be written.
+    """
+    if path.exists():
+        raise HistoryError(f"{path} exists already; choose another path or use that history")
+    for other in (sidecar_path(path), path.with_name(path.name + ".wal")):
+        if other.exists():
+            raise HistoryError(
+                f"{other} belongs to a history that is gone; restore that with "
+                f"`recurring-eval restore BACKUP`, or move {other.name} away"
+            )
+    connection = connect(path, read_only=False, wait_seconds=0.0)
+    register(path)
+    try:
+        with one_line_errors(path):
+            apply_migrations(connection, shipped_migrations(), now=now)
+            connection.execute("CHECKPOINT")
+        write_sidecar(path, current_sidecar(connection, path).closed(descriptor_of(path)))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        connection.close()
+        release(path)
+
+
+def seal(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Checkpoint and note how the file is left, if this handle is the last that wrote.
+
+    What was committed is safe without: should it fail, the next opening reads and
+    verifies everything.
+    """
+    if not must_be_sealed(path):
+        return
+    with contextlib.suppress(duckdb.Error, OSError, HistoryError):
+        connection.execute("CHECKPOINT")
+        if not write_ahead_logs(path):
+            write_sidecar(path, current_sidecar(connection, path).closed(descriptor_of(path)))

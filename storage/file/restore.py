@@ -9,14 +9,14 @@ from typing import Final
 
 import duckdb
 
-from storage.file.accept_loss import record_loss
 from storage.file.backups import STAMP
-from storage.file.commit_chain import last_commit
-from storage.file.connect import connect
+from storage.file.checkup import record_loss
+from storage.file.commits import last_commit
 from storage.file.errors import HistoryError, HistoryLockedError, HistoryNotFoundError
 from storage.file.files import archive_folder, copy_durably, sidecar_path, sync_folder
-from storage.file.migrate import check_schema, schema_version, shipped_migrations
+from storage.file.lock import connect
 from storage.file.opening import describe_lost
+from storage.file.schema import check_schema, schema_version, shipped_migrations
 from storage.file.sidecar import read_sidecar
 from storage.file.verify import find_damage
 from storage.times import to_utc

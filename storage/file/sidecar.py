@@ -42,7 +42,7 @@ class Sidecar:
     sequence : int
         Number of the last commit.
     chain : str
-        Its chain value; see `storage.file.commit_chain`.
+        Its chain value; see `storage.file.commits`.
     recent : tuple of (int, str)
         Number and summary of the last commits, the newest last.
     file : FileBytes or None

@@ -12,8 +12,8 @@ import pytest
 
 from jobs.restore import restore
 from jobs.upkeep.doctor import Checkup, examine
+from storage.file.checkup import history_facts
 from storage.file.errors import HistoryDamagedError
-from storage.file.facts import history_facts
 from storage.file.history import History
 from storage.runs.runs import list_runs
 from tests.durability.work import BENCHMARK, app_on

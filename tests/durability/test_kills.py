@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from storage.file.checkup import history_facts
 from storage.file.errors import SchemaError
-from storage.file.facts import history_facts
 from storage.file.history import History
-from storage.file.upgrade import upgrade
+from storage.file.upkeep import upgrade
 from tests.durability.check import assert_whole
 from tests.durability.work import CONFIG, work
 from tests.storage.builders import NOW

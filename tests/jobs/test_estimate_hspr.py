@@ -14,7 +14,7 @@ from storage.calibrations.calibrations import latest_calibration
 from storage.calibrations.estimates import latest_estimate
 from storage.file.history import History
 from storage.runs.runs import find_run
-from storage.sessions.adaptive_sessions import SessionStep, add_steps, save_session
+from storage.sessions import SessionStep, add_steps, save_session
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     BENCHMARK,

@@ -10,11 +10,11 @@ import pytest
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import Run
+from storage.export import export_tables
 from storage.file.errors import HistoryError
-from storage.file.export import export_tables
 from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
-from storage.sessions.adaptive_sessions import (
+from storage.sessions import (
     SessionRecord,
     SessionStep,
     add_steps,

@@ -18,7 +18,7 @@ from storage.calibrations.calibrations import (
     latest_calibration,
     list_calibrations,
 )
-from storage.calibrations.checks import FullRunCheck, list_checks, save_checks
+from storage.calibrations.estimates import FullRunCheck, list_checks, save_checks
 from storage.calibrations.subsets import (
     find_subset,
     list_subsets,

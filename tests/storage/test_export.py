@@ -7,8 +7,8 @@ import duckdb
 import pytest
 
 from recurring_eval.records import Bank
+from storage.export import INTERNAL, export_tables
 from storage.file.errors import HistoryError
-from storage.file.export import INTERNAL, export_tables
 from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
 from storage.runs.runs import write_runs

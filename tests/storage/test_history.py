@@ -15,8 +15,7 @@ import pytest
 from recurring_eval.errors import InputError
 from storage.file.errors import HistoryError, HistoryLockedError, HistoryNotFoundError, SchemaError
 from storage.file.history import History
-from storage.runs.benchmarks import benchmark_names, create_benchmark
-from storage.runs.overview import overview
+from storage.runs.benchmarks import benchmark_names, create_benchmark, overview
 from storage.runs.runs import find_run, list_runs, write_runs
 from tests.storage.builders import BENCHMARK, NOW, log
 

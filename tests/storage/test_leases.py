@@ -6,7 +6,7 @@ import pytest
 
 from storage.file.errors import HistoryError
 from storage.file.history import History
-from storage.ledger.job_runs import (
+from storage.ledger import (
     JobStatus,
     beat,
     due_retry,

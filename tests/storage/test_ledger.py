@@ -7,9 +7,17 @@ import pytest
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
 from storage.file.history import History
-from storage.ledger.alerts import AlertState, list_alerts, open_alert
-from storage.ledger.job_runs import JobStatus, finish_job, job_done, list_job_runs, start_job
-from storage.runs.overview import agent_families, overview
+from storage.ledger import (
+    AlertState,
+    JobStatus,
+    finish_job,
+    job_done,
+    list_alerts,
+    list_job_runs,
+    open_alert,
+    start_job,
+)
+from storage.runs.benchmarks import agent_families, overview
 from storage.runs.runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 

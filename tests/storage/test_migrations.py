@@ -7,7 +7,7 @@ import pytest
 
 from storage.file.errors import SchemaError
 from storage.file.history import History
-from storage.file.migrate import Migration, apply_migrations, check_schema, shipped_migrations
+from storage.file.schema import Migration, apply_migrations, check_schema, shipped_migrations
 from tests.storage.builders import NOW
 
 ONE = Migration(version=1, name="one", sql="CREATE TABLE t (i INTEGER);")

@@ -7,18 +7,17 @@ import duckdb
 import numpy as np
 import pytest
 
-from storage.file.archives import verdict_source
+from storage.export import export_tables
 from storage.file.backups import write_backup
+from storage.file.checkup import history_facts
 from storage.file.errors import HistoryDamagedError
-from storage.file.export import export_tables
-from storage.file.facts import history_facts
 from storage.file.files import archive_folder
 from storage.file.history import History
 from storage.file.restore import restore_backup
-from storage.file.retention import archive_files, move_old_verdicts
-from storage.runs.overview import overview
-from storage.runs.revisions import list_revisions
-from storage.runs.runs import find_run, list_runs, write_runs
+from storage.file.upkeep import archive_files, move_old_verdicts
+from storage.file.verify import verdict_source
+from storage.runs.benchmarks import overview
+from storage.runs.runs import find_run, list_revisions, list_runs, write_runs
 from storage.runs.verdicts import load_log, load_matrix, load_reasons
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, days, log
 from tests.storage.damage import filled
@@ -136,7 +135,7 @@ def test_run_imported_again_comes_back(path: Path) -> None:
 def test_crash_leaves_each_verdict_in_one_place(
     path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    target = {"publish": "storage.file.retention.publish", "commit": "storage.file.history.commit"}
+    target = {"publish": "storage.file.upkeep.publish", "commit": "storage.file.history.commit"}
     with History.open(path) as history:
         before = everything(history)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.file.accept_loss import accept_loss, accepted_losses
+from storage.file.checkup import accept_loss, accepted_losses
 from storage.file.errors import HistoryDamagedError, HistoryError, HistoryNotFoundError
 from storage.file.files import sidecar_path
 from storage.file.history import History

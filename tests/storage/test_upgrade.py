@@ -7,16 +7,15 @@ import duckdb
 import pytest
 
 from storage.file.backups import list_backups
+from storage.file.checkup import history_facts
 from storage.file.errors import HistoryDamagedError, SchemaError
-from storage.file.facts import history_facts
 from storage.file.files import sidecar_path
 from storage.file.history import History
-from storage.file.migrate import shipped_migrations
-from storage.file.upgrade import upgrade
-from storage.ledger.job_runs import JobStatus, list_job_runs
-from storage.runs.overview import overview
-from storage.runs.revisions import list_revisions
-from storage.runs.runs import find_run, list_runs
+from storage.file.schema import shipped_migrations
+from storage.file.upkeep import upgrade
+from storage.ledger import JobStatus, list_job_runs
+from storage.runs.benchmarks import overview
+from storage.runs.runs import find_run, list_revisions, list_runs
 from storage.runs.verdicts import load_matrix
 from tests.storage.builders import NOW
 from tests.storage.damage import filled
@@ -109,7 +108,7 @@ def test_failing_migration_leaves_history_and_backup(
     def fail(*_: object, **__: object) -> None:
         raise duckdb.IOException("IO Error: No space left on device")
 
-    monkeypatch.setattr("storage.file.upgrade.apply_migrations", fail)
+    monkeypatch.setattr("storage.file.upkeep.apply_migrations", fail)
     with pytest.raises(Exception, match="No space left on device; free some space"):
         upgrade(path, backup_folder=tmp_path / "backups", now=NOW)
     assert rows(path, "SELECT max(version) FROM schema_migration") == [(1,)]

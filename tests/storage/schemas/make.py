@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from recurring_eval.records import MISSING, Bank, RunLog  # noqa: E402  # after the path
 from storage.file.history import History  # noqa: E402  # after the path
-from storage.ledger.job_runs import JobStatus, finish_job, start_job  # noqa: E402  # after the path
+from storage.ledger import JobStatus, finish_job, start_job  # noqa: E402  # after the path
 from storage.runs.benchmarks import create_benchmark, save_bank  # noqa: E402  # after the path
 from storage.runs.runs import write_runs  # noqa: E402  # after the path
 

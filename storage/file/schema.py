@@ -11,7 +11,7 @@ from typing import Final
 
 import duckdb
 
-from storage.file.commit_chain import append_commit, has_chain
+from storage.file.commits import append_commit, has_chain
 from storage.file.errors import SchemaError
 
 LEDGER: Final = """

@@ -1,21 +1,158 @@
-"""Retention: verdicts of old runs move to Parquet files, from where they are still read."""
+"""Bringing a history of an older schema up to date: backed up first."""
 
 import contextlib
 import re
+import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import duckdb
 import pyarrow.parquet as pq
 
 from storage.copy_out import copy_out
-from storage.file.archives import COLUMNS, list_archives, quoted, sha256
-from storage.file.errors import HistoryDamagedError, HistoryError
+from storage.file.backups import Backup, copy_database, write_backup
+from storage.file.commits import has_chain, last_commit, row_counts
+from storage.file.errors import RESTORE, HistoryDamagedError, HistoryError
 from storage.file.files import PARTIAL, archive_folder, publish, sync_file
 from storage.file.history import History
-from storage.file.verify import wrong_verdicts
+from storage.file.lock import (
+    connect,
+    descriptor_of,
+    note_written,
+    one_line_errors,
+    register,
+    release,
+)
+from storage.file.opening import compare_with_sidecar, current_sidecar, require_file, seal
+from storage.file.schema import apply_migrations, check_schema, schema_version, shipped_migrations
+from storage.file.sidecar import read_sidecar, write_sidecar
+from storage.file.verify import COLUMNS, find_damage, list_archives, quoted, sha256, wrong_verdicts
 from storage.times import to_utc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgraded:
+    """What a migration did: versions, and the backup from before (None: nothing to do)."""
+
+    before: int
+    after: int
+    backup: Backup | None
+
+
+def upgrade(
+    path: Path, *, backup_folder: Path, now: datetime, wait_seconds: float = 10.0
+) -> Upgraded:
+    """Back up a history and apply the migrations it lacks, each in one transaction.
+
+    Raises
+    ------
+    SchemaError
+        If its schema is newer or edited, naming both versions; nothing is changed.
+    HistoryDamagedError
+        If it is not whole.
+    HistoryError
+        If the backup cannot be made; nothing is changed.
+    """
+    require_file(path)
+    before, latest = _check(path, wait_seconds), shipped_migrations()[-1].version
+    if before == latest:
+        return Upgraded(before=before, after=latest, backup=None)
+    connection = connect(path, read_only=False, wait_seconds=wait_seconds)
+    register(path)
+    try:
+        with one_line_errors(path):
+            backup = write_backup(connection, path, backup_folder, now=now)
+            note_written(path)
+            apply_migrations(connection, shipped_migrations(), now=now)
+            connection.execute("CHECKPOINT")
+            if read_sidecar(path) is None:
+                sidecar = current_sidecar(connection, path)
+                write_sidecar(path, sidecar.closed(descriptor_of(path)))
+        seal(connection, path)
+        return Upgraded(before=before, after=latest, backup=backup)
+    finally:
+        connection.close()
+        release(path)
+
+
+def _check(path: Path, wait_seconds: float) -> int:
+    """Tell the version of a history that is whole and may be brought up to date."""
+    # Opened for writing, DuckDB would drop what it cannot read of a cut log.
+    connection = connect(path, read_only=True, wait_seconds=wait_seconds)
+    try:
+        with one_line_errors(path):
+            check_schema(connection, shipped_migrations(), path=str(path), older=True)
+            if has_chain(connection):
+                compare_with_sidecar(connection, path)
+            damage = find_damage(connection, path)
+        if damage:
+            raise HistoryDamagedError(f"the history {path} is damaged: {damage[0]}; {RESTORE}")
+        return schema_version(connection)
+    finally:
+        connection.close()
+
+
+GRACE_S: Final = 0.1
+"""Who opened the old file just before the swap has met our lock by then, and tries again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """Size in bytes before and after."""
+
+    before: int
+    after: int
+
+
+def compact(path: Path, *, wait_seconds: float = 10.0) -> Compacted:
+    """Rewrite a history without its free blocks.
+
+    Others may read meanwhile, and wait to write.
+
+    Raises
+    ------
+    HistoryError
+        If the copy cannot be written or is not whole; the history stays as it was.
+    """
+    before = path.stat().st_size
+    History.open(path, wait_seconds=wait_seconds).close()  # leaves no write-ahead log
+    partial = path.with_name(path.name + PARTIAL)
+    with contextlib.suppress(FileNotFoundError):
+        partial.unlink()
+    # Open for reading only, the old file keeps writers out until it is replaced.
+    with History.open(path, read_only=True, wait_seconds=wait_seconds) as history:
+        try:
+            history.check(lambda connection: _write_copy(connection, path, partial))
+            after = partial.stat().st_size
+            publish(partial, path)
+        except OSError as error:
+            raise HistoryError(f"{path} was not compacted: {error.strerror}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+        time.sleep(GRACE_S)
+    return Compacted(before=before, after=after)
+
+
+def _write_copy(connection: duckdb.DuckDBPyConnection, path: Path, partial: Path) -> None:
+    expected = (last_commit(connection), row_counts(connection))
+    copy_database(connection, partial)
+    copied = connect(partial, read_only=True, wait_seconds=0.0)
+    register(partial)
+    try:
+        damage = find_damage(copied, path)
+        if not damage and (last_commit(copied), row_counts(copied)) != expected:
+            damage = ["the copy differs from the history"]
+        if damage:
+            raise HistoryDamagedError(f"{path} was not compacted: {damage[0]}")
+        # Before the swap: afterwards another process may be ahead of us.
+        write_sidecar(path, current_sidecar(copied, path).closed(descriptor_of(partial)))
+    finally:
+        copied.close()
+        release(partial)
+
 
 SMALL: Final = 1_000_000
 """An archive with fewer verdicts is written anew with those that follow."""

@@ -1,6 +1,7 @@
 """Connecting to the file: waiting for its holder, errors in one line."""
 
 import contextlib
+import fcntl
 import os
 import re
 import threading
@@ -142,3 +143,100 @@ def _one_line(error: duckdb.Error, path: Path) -> HistoryError:
     if any(told in first_line for told in DAMAGED):
         return HistoryDamagedError(f"the history {path} is damaged: {first_line}; {RESTORE}")
     return HistoryError(f"the history {path} cannot be used: {first_line}")
+
+
+PAUSE_S: Final = 0.02
+
+
+def gate_path(path: Path) -> Path:
+    """File whose lock is the gate of the history at `path`; it is always empty."""
+    return path.with_suffix(".gate")
+
+
+@contextlib.contextmanager
+def passing_gate(path: Path, *, wait_seconds: float) -> Iterator[float]:
+    """Keep the gate shut behind us; yields the seconds left of those one may wait.
+
+    Where the gate cannot be had, e.g. because the folder is read-only, or stays shut for
+    too long, one goes on without it: it makes for fairness, not for safety.
+    """
+    deadline = time.monotonic() + wait_seconds
+    descriptor = _open(gate_path(path))
+    if descriptor is None:
+        yield wait_seconds
+        return
+    try:
+        while not _lock(descriptor) and time.monotonic() < deadline:
+            time.sleep(PAUSE_S)
+        yield max(deadline - time.monotonic(), 0.0)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int | None:
+    for flags in (os.O_RDONLY, os.O_RDONLY | os.O_CREAT):
+        with contextlib.suppress(OSError):
+            return os.open(path, flags, 0o666)
+    return None
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without such locks
+    return True
+
+
+_GUARD: Final = threading.Lock()
+_HANDLES: Final[dict[str, int]] = {}
+_WRITTEN: Final[set[str]] = set()
+_DESCRIPTORS: Final[dict[str, list[int]]] = {}
+
+
+def register(path: Path) -> bool:
+    """Count one more handle; whether it is the only one of this process."""
+    with _GUARD:
+        key = str(path.resolve())
+        _HANDLES[key] = _HANDLES.get(key, 0) + 1
+        return _HANDLES[key] == 1
+
+
+def release(path: Path) -> None:
+    """Count one handle less."""
+    with _GUARD:
+        key = str(path.resolve())
+        _HANDLES[key] -= 1
+        if not _HANDLES[key]:
+            del _HANDLES[key]
+            _WRITTEN.discard(key)
+            for descriptor in _DESCRIPTORS.pop(key, []):
+                os.close(descriptor)
+
+
+def descriptor_of(path: Path) -> int:
+    """Open a history's file for reading, until its last handle is released."""
+    with _GUARD:
+        key = str(path.resolve())
+        kept = _DESCRIPTORS.setdefault(key, [])
+        status = path.stat()
+        for descriptor in kept:
+            if os.path.samestat(os.fstat(descriptor), status):
+                return descriptor
+        kept.append(os.open(path, os.O_RDONLY))
+        return kept[-1]
+
+
+def note_written(path: Path) -> None:
+    """Remember that the file differs from how it was opened."""
+    with _GUARD:
+        _WRITTEN.add(str(path.resolve()))
+
+
+def must_be_sealed(path: Path) -> bool:
+    """Whether the caller's is the last handle and the file was written to."""
+    with _GUARD:
+        key = str(path.resolve())
+        return _HANDLES.get(key) == 1 and key in _WRITTEN

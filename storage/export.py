@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from storage.copy_out import copy_out
-from storage.file.commit_chain import table_names
+from storage.file.commits import table_names
 from storage.file.errors import HistoryError
 from storage.file.files import PARTIAL, publish
 from storage.file.history import History
