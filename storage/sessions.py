@@ -1,21 +1,19 @@
-"""Adaptive sessions as saved and loaded."""
+"""Adaptive sessions: opening them, adding answers, finishing and finding them."""
 
 import difflib
 import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
-
-import pyarrow as pa
+from typing import Final
 
 from recurring_eval.errors import InputError
 from storage.file.history import History
-from storage.keys import bank_question_ids, free_id
-from storage.runs.benchmarks import benchmark_row_id
-from storage.times import from_store, to_utc
+from storage.references import SUGGESTIONS, not_one
+from storage.runs.benchmarks import bank_question_ids, benchmark_row_id
+from storage.values import columns, to_utc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +74,7 @@ class SessionRecord:
     opened_at: datetime
     finished_at: datetime | None
     run_id: int | None
-    steps: tuple[SessionStep, ...]
+    steps: tuple[SessionStep, ...] = ()
 
     @property
     def n_valid(self) -> int:
@@ -84,134 +82,13 @@ class SessionRecord:
         return sum(step.trials > 0 for step in self.steps)
 
 
-SUGGESTIONS: Final = 5
+HASH_LETTERS: Final = 8
 LAST: Final = "last"
 COLUMNS: Final = """
-SELECT s.session_id, b.name, k.version, s.agent_family, s.agent, s.method, s.k, s.seed,
-       s.calibration_id, s.opened_at, s.finished_at, s.run_id
+SELECT s.session_id, b.name AS benchmark, k.version AS bank_version, s.agent_family, s.agent,
+       s.method, s.k, s.seed, s.calibration_id, s.opened_at, s.finished_at, s.run_id
 FROM adaptive_session AS s JOIN benchmark AS b USING (benchmark_id) JOIN bank AS k USING (bank_id)
 """
-
-
-def find_session(history: History, reference: str) -> SessionRecord:
-    """Session by its id, a unique beginning of it, or ``last``, the one opened last.
-
-    Raises
-    ------
-    InputError
-        If no session or several fit, naming those that come near.
-    """
-    found = _records(history, "s.session_id = ?", [reference])
-    if not found and reference == LAST:
-        newest = "SELECT session_id FROM adaptive_session ORDER BY opened_at DESC, session_id DESC"
-        found = _records(history, f"s.session_id = ({newest} LIMIT 1)", [])
-    elif not found and reference:
-        found = _records(history, "starts_with(s.session_id, ?)", [reference])
-    if len(found) != 1:
-        raise InputError(_not_one(history, reference, found))
-    return found[0]
-
-
-def list_sessions(
-    history: History, benchmark: str, *, family: str | None = None, unfinished: bool = False
-) -> list[SessionRecord]:
-    """Sessions of a benchmark in the order they were opened; only unfinished ones if asked."""
-    condition = "s.benchmark_id = ? AND (?::VARCHAR IS NULL OR s.agent_family = ?)"
-    if unfinished:
-        condition += " AND s.finished_at IS NULL"
-    return _records(history, condition, [benchmark_row_id(history, benchmark), family, family])
-
-
-def session_by_id(history: History, session_id: str) -> SessionRecord:
-    """Session by its whole id.
-
-    Raises
-    ------
-    InputError
-        If there is none, naming those that come near.
-    """
-    found = _records(history, "s.session_id = ?", [session_id])
-    if not found:
-        raise InputError(_not_one(history, session_id, ()))
-    return found[0]
-
-
-def _records(history: History, condition: str, values: Sequence[object]) -> list[SessionRecord]:
-    rows = history.rows(f"{COLUMNS} WHERE {condition} ORDER BY s.opened_at, s.session_id", values)
-    steps = _steps(history, [row[0] for row in rows])
-    return [_record(row, tuple(steps[row[0]])) for row in rows]
-
-
-def _steps(history: History, session_ids: Sequence[str]) -> dict[str, list[SessionStep]]:
-    """Read the steps of each session, in order."""
-    rows = history.rows(
-        "SELECT t.session_id, q.question_key, t.passes, t.trials, t.reason, t.told_at"
-        " FROM adaptive_step AS t JOIN question AS q USING (question_id)"
-        " WHERE t.session_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY t.position",
-        [list(session_ids)],
-    )
-    steps = defaultdict[str, list[SessionStep]](list)
-    for session_id, question, passes, trials, reason, told_at in rows:
-        steps[session_id].append(
-            SessionStep(
-                question_id=question,
-                passes=passes,
-                trials=trials,
-                reason=reason,
-                told_at=from_store(told_at),
-            )
-        )
-    return steps
-
-
-def _record(row: tuple[Any, ...], steps: tuple[SessionStep, ...]) -> SessionRecord:
-    (session_id, benchmark, version, family, agent, method, k, seed) = row[:8]
-    calibration_id, opened_at, finished_at, run_id = row[8:]
-    return SessionRecord(
-        session_id=session_id,
-        benchmark=benchmark,
-        bank_version=version,
-        agent_family=family,
-        agent=agent,
-        method=method,
-        k=k,
-        seed=seed,
-        calibration_id=calibration_id,
-        opened_at=from_store(opened_at),
-        finished_at=from_store(finished_at),
-        run_id=run_id,
-        steps=steps,
-    )
-
-
-def _not_one(history: History, reference: str, found: Sequence[SessionRecord]) -> str:
-    if found:
-        shown = ", ".join(record.session_id for record in found[:SUGGESTIONS])
-        more = f" and {len(found) - SUGGESTIONS} more" if len(found) > SUGGESTIONS else ""
-        return f"{reference!r} fits {len(found)} sessions: {shown}{more}; give more of it"
-    rows = history.rows(
-        "SELECT session_id FROM adaptive_session ORDER BY opened_at DESC, session_id"
-    )
-    ids = [session_id for (session_id,) in rows]
-    if not ids:
-        return f"the history has no session {reference!r}, and no sessions yet; start one first"
-    near = difflib.get_close_matches(reference, ids, n=SUGGESTIONS, cutoff=0.4)
-    label = "near it" if near else "the latest"
-    shown = ", ".join(near or ids[:SUGGESTIONS])
-    return f"the history has no session {reference!r}; {label}: {shown}"
-
-
-__all__ = [
-    "SessionRecord",
-    "SessionStep",
-    "add_steps",
-    "find_session",
-    "finish_session",
-    "list_sessions",
-    "save_session",
-]
-
-HASH_LETTERS: Final = 8
 
 
 def save_session(
@@ -243,7 +120,7 @@ def save_session(
     asked = [bank_version, family, agent, method, k, seed, calibration_id, moment.isoformat()]
     digest = hashlib.sha256(json.dumps(asked, ensure_ascii=False).encode()).hexdigest()
     name = f"{benchmark}-{method}-k{k}-{digest[:HASH_LETTERS]}"
-    session_id = free_id(history, "adaptive_session", "session_id", name)
+    session_id = history.free_name("adaptive_session", "session_id", name)
     history.insert_row(
         "adaptive_session",
         session_id=session_id,
@@ -283,18 +160,17 @@ def add_steps(history: History, session_id: str, steps: Sequence[SessionStep]) -
         return
     questions = _question_row_ids(history, session, [step.question_id for step in steps])
     first = len(session.steps)
-    told = [to_utc(step.told_at, "`told_at`") for step in steps]
     history.insert(
         "adaptive_step",
-        pa.table(
+        columns(
             {
-                "session_id": pa.array([session_id] * len(steps), pa.string()),
-                "position": pa.array(range(first, first + len(steps)), pa.int32()),
-                "question_id": pa.array(questions, pa.int32()),
-                "passes": pa.array([step.passes for step in steps], pa.int32()),
-                "trials": pa.array([step.trials for step in steps], pa.int32()),
-                "reason": pa.array([step.reason for step in steps], pa.string()),
-                "told_at": pa.array(told, pa.timestamp("us", tz="UTC")),
+                "session_id": session_id,
+                "position": range(first, first + len(steps)),
+                "question_id": questions,
+                "passes": [step.passes for step in steps],
+                "trials": [step.trials for step in steps],
+                "reason": [step.reason for step in steps],
+                "told_at": [to_utc(step.told_at, "`told_at`") for step in steps],
             }
         ),
     )
@@ -361,3 +237,78 @@ def _question_row_ids(
                 f"{advice}"
             )
     return [ids[question] for question in question_ids]
+
+
+def find_session(history: History, reference: str) -> SessionRecord:
+    """Session by its id, a unique beginning of it, or ``last``, the one opened last.
+
+    Raises
+    ------
+    InputError
+        If no session or several fit, naming those that come near.
+    """
+    found = _records(history, "s.session_id = ?", [reference])
+    if not found and reference == LAST:
+        newest = "SELECT session_id FROM adaptive_session ORDER BY opened_at DESC, session_id DESC"
+        found = _records(history, f"s.session_id = ({newest} LIMIT 1)", [])
+    elif not found and reference:
+        found = _records(history, "starts_with(s.session_id, ?)", [reference])
+    if len(found) != 1:
+        raise _not_one(history, reference, found)
+    return found[0]
+
+
+def list_sessions(
+    history: History, benchmark: str, *, family: str | None = None, unfinished: bool = False
+) -> list[SessionRecord]:
+    """Sessions of a benchmark in the order they were opened; only unfinished ones if asked."""
+    condition = "s.benchmark_id = ? AND (?::VARCHAR IS NULL OR s.agent_family = ?)"
+    if unfinished:
+        condition += " AND s.finished_at IS NULL"
+    return _records(history, condition, [benchmark_row_id(history, benchmark), family, family])
+
+
+def session_by_id(history: History, session_id: str) -> SessionRecord:
+    """Session by its whole id.
+
+    Raises
+    ------
+    InputError
+        If there is none, naming those that come near.
+    """
+    found = _records(history, "s.session_id = ?", [session_id])
+    if not found:
+        raise _not_one(history, session_id, ())
+    return found[0]
+
+
+def _records(history: History, condition: str, values: Sequence[object]) -> list[SessionRecord]:
+    records = history.records(
+        SessionRecord,
+        f"{COLUMNS} WHERE {condition} ORDER BY s.opened_at, s.session_id",
+        values,
+    )
+    rows = history.rows(
+        "SELECT t.session_id, q.question_key, t.passes, t.trials, t.reason, t.told_at"
+        " FROM adaptive_step AS t JOIN question AS q USING (question_id)"
+        " WHERE t.session_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY t.position",
+        [[record.session_id for record in records]],
+    )
+    steps = defaultdict[str, list[SessionStep]](list)
+    for session_id, question, passes, trials, reason, told_at in rows:
+        step = SessionStep(
+            question_id=question, passes=passes, trials=trials, reason=reason, told_at=told_at
+        )
+        steps[session_id].append(step)
+    return [replace(record, steps=tuple(steps[record.session_id])) for record in records]
+
+
+def _not_one(history: History, reference: str, found: Sequence[SessionRecord]) -> InputError:
+    newest = "SELECT session_id FROM adaptive_session ORDER BY opened_at DESC, session_id"
+    return not_one(
+        "session",
+        reference,
+        found=[record.session_id for record in found],
+        known=[session_id for (session_id,) in history.rows(newest)],
+        advice="start one first",
+    )

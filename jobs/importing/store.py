@@ -29,7 +29,8 @@ from storage.runs.imports import (
     save_lineage,
     save_locators,
 )
-from storage.runs.runs import RunWritten, list_runs, write_runs
+from storage.runs.runs import list_runs
+from storage.runs.write_runs import RunWritten, write_runs
 
 _STATUSES: Final = ("imported", "replaced", "extended", "already there")
 _SAME_RUN: Final = timedelta(hours=12)

@@ -169,11 +169,12 @@ def _leases(app: App, history: History) -> Finding:
     expired = expired_leases(history, now=app.clock.now())
     if not expired:
         return Finding(name="leases", status=FINE, detail="no job was left unfinished")
-    job, benchmark, family, date = expired[-1]
+    last = expired[-1]
     return Finding(
         name="leases",
         status=WARNING,
-        detail=f"{len(expired)} unfinished jobs, the last: {job} {benchmark} {family} {date}",
+        detail=f"{len(expired)} unfinished jobs, the last: "
+        f"{last.job} {last.benchmark} {last.agent_family} {last.date}",
         advice="the next run of the job takes over; if none is scheduled, run it",
     )
 

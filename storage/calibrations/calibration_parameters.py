@@ -9,7 +9,7 @@ from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.replay.residuals import ReplayResidual
 from storage.calibrations.calibration_records import CalibrationRecord
 from storage.file.history import History
-from storage.keys import run_row_ids
+from storage.runs.runs import run_row_ids
 
 
 def insert_parameters(

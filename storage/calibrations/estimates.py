@@ -1,4 +1,4 @@
-"""Estimates that were given for runs; every one is kept."""
+"""Estimates that were given for runs, all kept, and full runs checked against them."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from recurring_eval.records import (
     AbilityEstimate,
@@ -19,8 +18,7 @@ from recurring_eval.records import (
 )
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_row_id
-from storage.runs.run_table import UTC_MICROSECONDS
-from storage.times import from_store, to_utc
+from storage.values import columns, to_utc
 
 SELECT: Final = """
 SELECT e.estimate_id, b.name, e.run_id, r.run_key, e.k, e.subset_id, e.calibration_id,
@@ -30,6 +28,11 @@ SELECT e.estimate_id, b.name, e.run_id, r.run_key, e.k, e.subset_id, e.calibrati
        e.hspr_diagnostics, {distribution}
 FROM estimate AS e JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
 """
+STORED: Final = (
+    *("run_id", "method", "k", "subset_id", "calibration_id", "estimate", "low", "high"),
+    *("full_pass_rate", "error_pp", "covered"),
+)
+"""Columns of a full-run check beside its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,18 +112,6 @@ def list_estimates(
     return [_record(row) for row in rows]
 
 
-def latest_estimate(
-    history: History, run: Run, *, method: str | None = None
-) -> EstimateRecord | None:
-    """Last estimate given for a run, by this method if one is named."""
-    found = [
-        record
-        for record in list_estimates(history, run.benchmark, run=run)
-        if method in (None, record.estimate.method)
-    ]
-    return found[-1] if found else None
-
-
 def _record(row: Sequence[Any]) -> EstimateRecord:
     low, high, rerun_low, rerun_high, level, method, n_asked, n_valid, n_reused = row[9:18]
     return EstimateRecord(
@@ -131,7 +122,7 @@ def _record(row: Sequence[Any]) -> EstimateRecord:
         k=row[4],
         subset_id=row[5],
         calibration_id=row[6],
-        created_at=from_store(row[7]),
+        created_at=row[7],
         estimate=ScoreEstimate(
             pass_rate=row[8],
             low=low,
@@ -220,23 +211,13 @@ class FullRunCheck:
 
 
 def save_checks(history: History, checks: Sequence[FullRunCheck]) -> None:
-    """Store checks; each replaces the former one of its run, method and k."""
+    """Store checks; each replaces the previous one of its run, method and k."""
     if not checks:
         return
-    moments = [to_utc(check.checked_at, "`checked_at`") for check in checks]
-    rows = pa.table(
+    rows = columns(
         {
-            "run_id": pa.array([check.run_id for check in checks], pa.int32()),
-            "method": pa.array([check.method for check in checks], pa.string()),
-            "k": pa.array([check.k for check in checks], pa.int32()),
-            "subset_id": pa.array([check.subset_id for check in checks], pa.string()),
-            "calibration_id": pa.array([check.calibration_id for check in checks], pa.int32()),
-            **{
-                name: pa.array([getattr(check, name) for check in checks], pa.float64())
-                for name in ("estimate", "low", "high", "full_pass_rate", "error_pp")
-            },
-            "covered": pa.array([check.covered for check in checks], pa.bool_()),
-            "checked_at": pa.array(moments, UTC_MICROSECONDS),
+            **{name: [getattr(check, name) for check in checks] for name in STORED},
+            "checked_at": [to_utc(check.checked_at, "`checked_at`") for check in checks],
         }
     )
     history.execute_with(
@@ -256,31 +237,12 @@ def list_checks(
 ) -> list[FullRunCheck]:
     """List checks by run, method and k, if `since` is given of runs started from then on."""
     start = to_utc(since, "`since`")
-    rows = history.rows(
-        "SELECT c.run_id, r.run_key, r.started_at, c.method, c.k, c.subset_id, c.calibration_id,"
-        " c.estimate, c.low, c.high, c.full_pass_rate, c.error_pp, c.covered, c.checked_at"
+    return history.records(
+        FullRunCheck,
+        "SELECT c.*, r.run_key, r.started_at"
         " FROM full_run_check AS c JOIN run AS r USING (run_id) WHERE r.benchmark_id = ?"
         " AND (?::VARCHAR IS NULL OR r.agent_family = ?)"
         " AND (?::TIMESTAMPTZ IS NULL OR r.started_at >= ?)"
         " ORDER BY r.started_at, r.run_key, c.method, c.k",
         [benchmark_row_id(history, benchmark), family, family, start, start],
     )
-    return [
-        FullRunCheck(
-            run_id=row[0],
-            run_key=row[1],
-            started_at=from_store(row[2]),
-            method=row[3],
-            k=row[4],
-            subset_id=row[5],
-            calibration_id=row[6],
-            estimate=row[7],
-            low=row[8],
-            high=row[9],
-            full_pass_rate=row[10],
-            error_pp=row[11],
-            covered=row[12],
-            checked_at=from_store(row[13]),
-        )
-        for row in rows
-    ]

@@ -13,7 +13,7 @@ from recurring_eval.hspr.model import HsprModel
 from recurring_eval.hspr.source_rates import ZeroInflatedBeta
 from storage.calibrations.calibration_parameters import numbered
 from storage.file.history import History
-from storage.keys import run_row_ids
+from storage.runs.runs import run_row_ids
 
 INFINITE: Final = "inf"
 """Stands for an infinite kappa, which JSON cannot say."""

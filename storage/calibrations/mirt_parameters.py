@@ -6,7 +6,7 @@ import pyarrow as pa
 from recurring_eval.calibration.mirt_model import MirtModel
 from storage.calibrations.calibration_parameters import numbered
 from storage.file.history import History
-from storage.keys import run_row_ids
+from storage.runs.runs import run_row_ids
 
 
 def insert_mirt(

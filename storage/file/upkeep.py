@@ -1,4 +1,4 @@
-"""Bringing a history of an older schema up to date: backed up first."""
+"""Rewriting a history: migrating an older schema, compacting the file, moving old verdicts out."""
 
 import contextlib
 import re
@@ -11,29 +11,34 @@ from typing import Final
 import duckdb
 import pyarrow.parquet as pq
 
-from storage.copy_out import copy_out
 from storage.file.backups import Backup, copy_database, write_backup
-from storage.file.commits import has_chain, last_commit, row_counts
-from storage.file.errors import RESTORE, HistoryDamagedError, HistoryError
-from storage.file.files import PARTIAL, archive_folder, publish, sync_file
-from storage.file.history import History
-from storage.file.lock import (
-    connect,
-    descriptor_of,
-    note_written,
-    one_line_errors,
-    register,
-    release,
+from storage.file.commits import (
+    compare_with_sidecar,
+    has_chain,
+    last_commit,
+    row_counts,
+    write_sidecar,
 )
-from storage.file.opening import compare_with_sidecar, current_sidecar, require_file, seal
-from storage.file.schema import apply_migrations, check_schema, schema_version, shipped_migrations
-from storage.file.sidecar import read_sidecar, write_sidecar
-from storage.file.verify import COLUMNS, find_damage, list_archives, quoted, sha256, wrong_verdicts
-from storage.times import to_utc
+from storage.file.errors import RESTORE, HistoryDamagedError, HistoryError
+from storage.file.files import PARTIAL, archive_folder, partial_of, publish, quoted, sha256, sync
+from storage.file.history import History
+from storage.file.lock import connected, note_written
+from storage.file.opening import close_file, require_file
+from storage.file.schema import apply_migrations, check_schema, shipped_migrations
+from storage.file.sidecar import read_sidecar
+from storage.file.verify import COLUMNS, find_damage, wrong_verdicts
+from storage.values import to_utc
+
+WAIT_S: Final = 10.0
+GRACE_S: Final = 0.1
+"""Who opened the old file just before the swap has met our lock by then, and tries again."""
+SMALL: Final = 1_000_000
+"""An archive with fewer verdicts is written anew with those that follow."""
+NAME: Final = re.compile(r"verdicts-\d{4,}\.parquet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upgraded:
+class Migrated:
     """What a migration did: versions, and the backup from before (None: nothing to do)."""
 
     before: int
@@ -41,9 +46,24 @@ class Upgraded:
     backup: Backup | None
 
 
-def upgrade(
-    path: Path, *, backup_folder: Path, now: datetime, wait_seconds: float = 10.0
-) -> Upgraded:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """Size in bytes before and after."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What a retention did: runs and verdicts moved, and the file they are in."""
+
+    n_runs: int
+    n_verdicts: int
+    path: Path | None
+
+
+def migrate(path: Path, *, backup_folder: Path, now: datetime) -> Migrated:
     """Back up a history and apply the migrations it lacks, each in one transaction.
 
     Raises
@@ -56,57 +76,34 @@ def upgrade(
         If the backup cannot be made; nothing is changed.
     """
     require_file(path)
-    before, latest = _check(path, wait_seconds), shipped_migrations()[-1].version
+    before, latest = _version_of_whole(path), shipped_migrations()[-1].version
     if before == latest:
-        return Upgraded(before=before, after=latest, backup=None)
-    connection = connect(path, read_only=False, wait_seconds=wait_seconds)
-    register(path)
-    try:
-        with one_line_errors(path):
-            backup = write_backup(connection, path, backup_folder, now=now)
-            note_written(path)
-            apply_migrations(connection, shipped_migrations(), now=now)
-            connection.execute("CHECKPOINT")
-            if read_sidecar(path) is None:
-                sidecar = current_sidecar(connection, path)
-                write_sidecar(path, sidecar.closed(descriptor_of(path)))
-        seal(connection, path)
-        return Upgraded(before=before, after=latest, backup=backup)
-    finally:
-        connection.close()
-        release(path)
+        return Migrated(before=before, after=latest, backup=None)
+    with connected(path, read_only=False, wait_seconds=WAIT_S) as connection:
+        backup = write_backup(connection, path, backup_folder, now=now)
+        note_written(path)
+        apply_migrations(connection, shipped_migrations(), now=now)
+        connection.execute("CHECKPOINT")
+        if read_sidecar(path) is None:
+            write_sidecar(connection, path)
+        close_file(connection, path)
+    return Migrated(before=before, after=latest, backup=backup)
 
 
-def _check(path: Path, wait_seconds: float) -> int:
-    """Tell the version of a history that is whole and may be brought up to date."""
+def _version_of_whole(path: Path) -> int:
+    """Version of a history that is whole and may be migrated."""
     # Opened for writing, DuckDB would drop what it cannot read of a cut log.
-    connection = connect(path, read_only=True, wait_seconds=wait_seconds)
-    try:
-        with one_line_errors(path):
-            check_schema(connection, shipped_migrations(), path=str(path), older=True)
-            if has_chain(connection):
-                compare_with_sidecar(connection, path)
-            damage = find_damage(connection, path)
-        if damage:
-            raise HistoryDamagedError(f"the history {path} is damaged: {damage[0]}; {RESTORE}")
-        return schema_version(connection)
-    finally:
-        connection.close()
+    with connected(path, read_only=True, wait_seconds=WAIT_S) as connection:
+        version = check_schema(connection, path, older=True)
+        if has_chain(connection):
+            compare_with_sidecar(connection, path)
+        damage = find_damage(connection, path)
+    if damage:
+        raise HistoryDamagedError(f"the history {path} is damaged: {damage[0]}; {RESTORE}")
+    return version
 
 
-GRACE_S: Final = 0.1
-"""Who opened the old file just before the swap has met our lock by then, and tries again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
-    """Size in bytes before and after."""
-
-    before: int
-    after: int
-
-
-def compact(path: Path, *, wait_seconds: float = 10.0) -> Compacted:
+def compact(path: Path) -> Compacted:
     """Rewrite a history without its free blocks.
 
     Others may read meanwhile, and wait to write.
@@ -117,55 +114,36 @@ def compact(path: Path, *, wait_seconds: float = 10.0) -> Compacted:
         If the copy cannot be written or is not whole; the history stays as it was.
     """
     before = path.stat().st_size
-    History.open(path, wait_seconds=wait_seconds).close()  # leaves no write-ahead log
-    partial = path.with_name(path.name + PARTIAL)
-    with contextlib.suppress(FileNotFoundError):
-        partial.unlink()
+    History.open(path, wait_seconds=WAIT_S).close()  # leaves no write-ahead log
     # Open for reading only, the old file keeps writers out until it is replaced.
-    with History.open(path, read_only=True, wait_seconds=wait_seconds) as history:
+    with (
+        History.open(path, read_only=True, wait_seconds=WAIT_S) as history,
+        partial_of(path) as partial,
+    ):
         try:
+            partial.unlink(missing_ok=True)
             history.check(lambda connection: _write_copy(connection, path, partial))
             after = partial.stat().st_size
             publish(partial, path)
         except OSError as error:
             raise HistoryError(f"{path} was not compacted: {error.strerror}") from error
-        finally:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
         time.sleep(GRACE_S)
     return Compacted(before=before, after=after)
 
 
 def _write_copy(connection: duckdb.DuckDBPyConnection, path: Path, partial: Path) -> None:
-    expected = (last_commit(connection), row_counts(connection))
     copy_database(connection, partial)
-    copied = connect(partial, read_only=True, wait_seconds=0.0)
-    register(partial)
-    try:
+    with connected(partial, read_only=True, wait_seconds=0.0) as copied:
         damage = find_damage(copied, path)
-        if not damage and (last_commit(copied), row_counts(copied)) != expected:
+        if not damage and (last_commit(copied), row_counts(copied)) != (
+            last_commit(connection),
+            row_counts(connection),
+        ):
             damage = ["the copy differs from the history"]
         if damage:
             raise HistoryDamagedError(f"{path} was not compacted: {damage[0]}")
         # Before the swap: afterwards another process may be ahead of us.
-        write_sidecar(path, current_sidecar(copied, path).closed(descriptor_of(partial)))
-    finally:
-        copied.close()
-        release(partial)
-
-
-SMALL: Final = 1_000_000
-"""An archive with fewer verdicts is written anew with those that follow."""
-NAME: Final = re.compile(r"verdicts-\d{4,}\.parquet")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """What a retention did: runs and verdicts moved, and the file they are in."""
-
-    n_runs: int
-    n_verdicts: int
-    path: Path | None
+        write_sidecar(copied, path, file=partial)
 
 
 def move_old_verdicts(history: History, *, before: datetime, now: datetime) -> Moved:
@@ -185,7 +163,7 @@ def move_old_verdicts(history: History, *, before: datetime, now: datetime) -> M
     HistoryError
         If the file cannot be written; nothing is moved then.
     """
-    remove_orphans(history)
+    _remove_orphans(history)
     runs = history.rows(
         "SELECT run_id FROM run WHERE started_at < ?"
         " AND run_id NOT IN (SELECT run_id FROM archived_run) ORDER BY run_id",
@@ -222,11 +200,11 @@ def move_old_verdicts(history: History, *, before: datetime, now: datetime) -> M
             "DELETE FROM verdict WHERE run_id IN (SELECT unnest(?::INTEGER[]))", [moving]
         )
     history.checkpoint()
-    remove_orphans(history)
+    _remove_orphans(history)
     return Moved(n_runs=len(moving), n_verdicts=n_moved, path=target)
 
 
-def remove_orphans(history: History) -> None:
+def _remove_orphans(history: History) -> None:
     """Delete archives that no run is in: of a crash, or written anew since."""
     folder = archive_folder(history.path)
     known = {name for (name,) in history.rows("SELECT file_name FROM archive")}
@@ -253,39 +231,25 @@ def _choose_archive(history: History) -> tuple[int, int | None, list[int]]:
 
 def _write(history: History, run_ids: list[int], archive_id: int, target: Path) -> int:
     """Write the verdicts of the runs, verified against their checksums; their number."""
-    partial = target.with_name(target.name + PARTIAL)
     columns = ", ".join(f"v.{name}" for name in COLUMNS.split(", "))
     try:
         target.parent.mkdir(exist_ok=True)
-        copy_out(
-            history,
-            f"SELECT {archive_id}::INTEGER AS archive_id, {columns}"
-            f" FROM {history.verdict_source(run_ids)} AS v"
-            f" WHERE v.run_id IN (SELECT unnest({run_ids!r}::INTEGER[]))"
-            " ORDER BY v.run_id, v.question_id, v.trial",
-            partial,
-            "FORMAT parquet, COMPRESSION zstd",
-        )
-        wrong = history.check(
-            lambda connection: wrong_verdicts(
-                connection, f"(SELECT * FROM read_parquet({quoted(partial)}))", run_ids
+        with partial_of(target) as partial:
+            history.copy_to(
+                partial,
+                f"SELECT {archive_id}::INTEGER AS archive_id, {columns}"
+                f" FROM {history.verdict_source(run_ids)} AS v"
+                f" WHERE v.run_id IN (SELECT unnest({run_ids!r}::INTEGER[]))"
+                " ORDER BY v.run_id, v.question_id, v.trial",
+                "FORMAT parquet, COMPRESSION zstd",
             )
-        )
-        if wrong:
-            raise HistoryDamagedError(f"nothing is moved out of {history.path}: {wrong[0]}")
-        sync_file(partial)
-        publish(partial, target)
+            written = f"(SELECT * FROM read_parquet({quoted(partial)}))"
+            wrong = history.check(lambda connection: wrong_verdicts(connection, written, run_ids))
+            if wrong:
+                raise HistoryDamagedError(f"nothing is moved out of {history.path}: {wrong[0]}")
+            sync(partial)
+            publish(partial, target)
         with pq.ParquetFile(target) as file:
             return int(file.metadata.num_rows)
     except OSError as error:
         raise HistoryError(f"{target} cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-
-
-def archive_files(history: History) -> list[Path]:
-    """List the files that hold moved verdicts."""
-    return history.check(
-        lambda connection: [archive.path for archive in list_archives(connection, history.path)]
-    )

@@ -1,6 +1,9 @@
-"""Verdicts of old runs in Parquet files beside the history: where they are, reading them."""
+"""Reading all that is stored: archives of old verdicts, and verifying every byte and run.
 
-import hashlib
+The verdicts of old runs are in Parquet files beside the history; whoever reads verdicts
+selects from `verdict_source`, which adds them.
+"""
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from recurring_eval.records import MISSING
-from storage.file.commits import broken_link, has_chain, last_commit, row_counts, table_names
-from storage.file.files import archive_folder
+from storage.file.commits import broken_links, has_chain, table_names, wrong_counts
+from storage.file.files import archive_folder, quoted, sha256
 from storage.runs.verdict_rows import verdict_checksum
 
+NAMED: Final = 5
+BATCH_ROWS: Final = 500_000
 COLUMNS: Final = "run_id, question_id, trial, passed, reason, duration_s, cost"
 
 
@@ -48,21 +53,21 @@ def list_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Arc
     ).fetchall()
     return [
         Archive(
-            archive_id=row[0],
-            path=archive_folder(path) / row[1],
-            sha256=row[2],
-            n_runs=row[3],
-            n_verdicts=row[4],
-            n_bytes=row[5],
+            archive_id=archive_id,
+            path=archive_folder(path) / name,
+            sha256=digest,
+            n_runs=n_runs,
+            n_verdicts=n_verdicts,
+            n_bytes=n_bytes,
         )
-        for row in rows
+        for archive_id, name, digest, n_runs, n_verdicts, n_bytes in rows
     ]
 
 
 def verdict_source(
     connection: duckdb.DuckDBPyConnection, path: Path, run_ids: Sequence[int] | None = None
 ) -> str:
-    """Tell what to select verdicts from: the table, or it with the archives.
+    """Name what to select verdicts from: the table, or it with the archives.
 
     Only archives with one of `run_ids` are named, if these are given.
     """
@@ -86,7 +91,7 @@ def verdict_source(
 
 
 def missing_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
-    """Say which archives are gone or of another size."""
+    """Name the archives that are gone or of another size."""
     problems = []
     for archive in list_archives(connection, path):
         if not archive.path.is_file():
@@ -100,7 +105,7 @@ def missing_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[
 
 
 def damaged_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
-    """Say which archives are gone or changed, reading every byte."""
+    """Name the archives that are gone or changed, reading every byte."""
     problems = missing_archives(connection, path)
     if problems:
         return problems
@@ -111,33 +116,19 @@ def damaged_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[
     ]
 
 
-def sha256(path: Path) -> str:
-    """SHA-256 of a file, as hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def quoted(path: Path) -> str:
-    """Path as a text literal of SQL."""
-    return "'" + str(path).replace("'", "''") + "'"
-
-
-NAMED: Final = 5
-BATCH_ROWS: Final = 500_000
-
-
 def find_damage(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
-    """Read the whole history and say what is wrong with it, one line each.
+    """Read the whole history and name what is wrong with it, one line each.
 
     DuckDB checks the checksum of each block it reads; what it cannot know, e.g. that
     verdicts of a run are gone, follows from `commit_log` and from the runs' checksums.
     """
     try:
         if has_chain(connection):
-            problems = [*wrong_counts(connection), *damaged_archives(connection, path)]
-            link = broken_link(connection)
-            if link is not None:
-                problems.append(f"commit {link} does not follow from the one before it")
+            problems = [
+                *wrong_counts(connection),
+                *damaged_archives(connection, path),
+                *broken_links(connection),
+            ]
             if problems:
                 return problems
         for name in table_names(connection):
@@ -145,20 +136,6 @@ def find_damage(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
         return wrong_runs(connection, path)
     except duckdb.Error as error:
         return [str(error).strip().partition("\n")[0]]
-
-
-def wrong_counts(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Compare the rows of every table with what the last commit left."""
-    commit = last_commit(connection)
-    if commit is None:
-        return ["the log of commits is empty"]
-    now = row_counts(connection)
-    return [
-        f"table {name} has {now.get(name, 0):,} rows, "
-        f"but the last commit left {commit.row_counts.get(name, 0):,}"
-        for name in sorted(now.keys() | commit.row_counts.keys())
-        if now.get(name, 0) != commit.row_counts.get(name, 0)
-    ]
 
 
 def wrong_runs(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:

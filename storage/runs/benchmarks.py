@@ -1,17 +1,17 @@
-"""Benchmarks and the versions of their banks."""
+"""Benchmarks, the versions of their banks, and what is stored of each in numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import FULL_RUN_MIN_VALID, Bank
 from storage.file.history import History
-from storage.times import from_store, to_utc
+from storage.references import refuse_unknown
+from storage.values import columns, to_utc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +112,24 @@ def stored_bank(
     return StoredBank(bank_id=bank_id, bank=bank, question_row_ids=np.array(ids, dtype=np.int32))
 
 
+def bank_question_ids(
+    history: History, benchmark: str, version: str, question_ids: Sequence[str]
+) -> tuple[int, list[int]]:
+    """Integers of a bank version and of questions of it, in order.
+
+    Raises
+    ------
+    InputError
+        If the benchmark lacks the version, or the version one of the questions.
+    """
+    stored = stored_bank(history, benchmark, version=version)
+    if stored is None:
+        raise InputError(f"benchmark {benchmark!r} has no bank version {version[:12]}")
+    ids = dict(zip(stored.bank.question_ids, stored.question_row_ids.tolist(), strict=True))
+    refuse_unknown(question_ids, ids, "questions")
+    return stored.bank_id, [ids[key] for key in question_ids]
+
+
 def save_bank(history: History, bank: Bank, *, now: datetime) -> None:
     """Make `bank` the current version of its benchmark.
 
@@ -134,12 +152,12 @@ def save_bank(history: History, bank: Bank, *, now: datetime) -> None:
         )
         history.insert(
             "bank_question",
-            pa.table(
+            columns(
                 {
-                    "bank_id": pa.array([bank_id] * len(question_ids), pa.int32()),
-                    "question_id": pa.array(question_ids, pa.int32()),
-                    "question_key": pa.array(bank.question_ids, pa.string()),
-                    "content_hash": pa.array(bank.content_hashes, pa.string()),
+                    "bank_id": bank_id,
+                    "question_id": question_ids,
+                    "question_key": bank.question_ids,
+                    "content_hash": bank.content_hashes,
                 }
             ),
         )
@@ -185,12 +203,12 @@ def _insert_questions(
     ids, keys, hashes = zip(*added, strict=True)
     history.insert(
         "question",
-        pa.table(
+        columns(
             {
-                "question_id": pa.array(ids, pa.int32()),
-                "benchmark_id": pa.array([benchmark_id] * len(ids), pa.int32()),
-                "question_key": pa.array(keys, pa.string()),
-                "content_hash": pa.array(hashes, pa.string()),
+                "question_id": ids,
+                "benchmark_id": benchmark_id,
+                "question_key": keys,
+                "content_hash": hashes,
             }
         ),
     )
@@ -277,7 +295,7 @@ def _benchmark(
         n_verdicts=verdicts,
         n_missing=missing,
         missing_by_reason=dict(reasons),
-        first_started_at=from_store(first),
-        last_started_at=from_store(last),
-        last_imported_at=from_store(imported),
+        first_started_at=first,
+        last_started_at=last,
+        last_imported_at=imported,
     )

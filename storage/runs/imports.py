@@ -1,4 +1,4 @@
-"""Retries: logs of their own that go on with a stored run."""
+"""What imports must remember: files, a tool's answers and locators, and runs to go on with."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_row_id
 from storage.runs.runs import find_run
-from storage.times import to_utc
+from storage.values import columns, to_utc
 
 RETRIED: Final = ("error", "not run")
 """Kinds of reasons for which a retry runs a question again; any other is a decision."""
@@ -185,13 +184,13 @@ def save_locators(
         )
     }
     keys = [key for key in locators if key not in later]
-    incoming = pa.table(
+    incoming = columns(
         {
-            "benchmark_id": pa.array([benchmark_id] * len(keys), pa.int32()),
-            "harness": pa.array([harness] * len(keys), pa.string()),
-            "question_key": pa.array(keys, pa.string()),
-            "locator": pa.array([locators[key] for key in keys], pa.string()),
-            "logged_at": pa.array([moment] * len(keys), pa.timestamp("us", tz="UTC")),
+            "benchmark_id": benchmark_id,
+            "harness": harness,
+            "question_key": keys,
+            "locator": [locators[key] for key in keys],
+            "logged_at": moment,
         }
     )
     history.execute_with(
@@ -232,18 +231,18 @@ def store_answers(
     *,
     now: datetime,
 ) -> dict[str, tuple[str, str]]:
-    """Remember answers, in place of former ones to the same fields.
+    """Remember answers, in place of previous ones to the same fields.
 
     Returns
     -------
     dict of str to (str, str)
-        Field -> former and new answer, where they differ.
+        Field -> previous and new answer, where they differ.
     """
     benchmark_id = benchmark_row_id(history, benchmark)
-    former = stored_answers(history).get((benchmark, harness), {})
+    previous = stored_answers(history).get((benchmark, harness), {})
     moment = to_utc(now, "the time of the answer")
     for field, answer in answers.items():
-        if former.get(field) == answer:
+        if previous.get(field) == answer:
             continue
         history.execute(
             "DELETE FROM verdict_rule WHERE benchmark_id = ? AND harness = ? AND field = ?",
@@ -258,9 +257,9 @@ def store_answers(
             decided_at=moment,
         )
     return {
-        field: (former[field], answer)
+        field: (previous[field], answer)
         for field, answer in answers.items()
-        if former.get(field, answer) != answer
+        if previous.get(field, answer) != answer
     }
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from recurring_eval.records import RunLog
 from storage.file.history import History
 from storage.runs.verdict_rows import VerdictRows, from_arrow, to_arrow
-from storage.times import from_store, to_utc
+from storage.values import to_utc
 
 FACTS: Final = (
     "agent",
@@ -106,7 +106,7 @@ def stored_runs(
         key: StoredRun(
             run_id=run_id,
             checksum=checksum,
-            facts=(*facts[:4], from_store(facts[4]), *facts[5:]),
+            facts=tuple(facts),
         )
         for key, run_id, checksum, *facts in rows
     }

@@ -14,7 +14,7 @@ from storage.runs.imports import (
     store_answers,
     stored_answers,
 )
-from storage.runs.runs import write_runs
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, START, days, log
 
 

@@ -16,7 +16,8 @@ from recurring_eval.errors import InputError
 from storage.file.errors import HistoryError, HistoryLockedError, HistoryNotFoundError, SchemaError
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_names, create_benchmark, overview
-from storage.runs.runs import find_run, list_runs, write_runs
+from storage.runs.runs import find_run, list_runs
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,7 +219,8 @@ def test_times_survive_a_process_in_another_zone(history: History, zone: str) ->
         import sys
         from datetime import datetime, timedelta, timezone
         from storage.file.history import History
-        from storage.runs.runs import find_run, write_runs
+        from storage.runs.runs import find_run
+        from storage.runs.write_runs import write_runs
         from tests.storage.builders import BENCHMARK, NOW, log
         start = datetime(2026, 3, 8, 2, 30, 0, 1, tzinfo=timezone(timedelta(hours=5, minutes=45)))
         with History.open(sys.argv[1]) as history:
