@@ -20,12 +20,15 @@ from storage.file.history import History
 from storage.runs.benchmarks import benchmark_row_id
 from storage.values import columns, to_utc
 
-SELECT: Final = """
+SCALARS: Final = (
+    *("pass_rate", "low", "high", "rerun_low", "rerun_high", "level", "method"),
+    *("n_asked", "n_valid", "n_reused", "model_fingerprint"),
+)
+"""Fields of an estimate that are columns as they are."""
+SELECT: Final = f"""
 SELECT e.estimate_id, b.name, e.run_id, r.run_key, e.k, e.subset_id, e.calibration_id,
-       e.created_at, e.pass_rate, e.low, e.high, e.rerun_low, e.rerun_high, e.level, e.method,
-       e.n_asked, e.n_valid, e.n_reused, e.model_fingerprint, e.flags,
-       e.theta, e.theta_covariance, e.theta_n_observed,
-       e.hspr_diagnostics, {distribution}
+       e.created_at, e.flags, e.theta, e.theta_covariance, e.theta_n_observed,
+       e.hspr_diagnostics, {{distribution}}, {", ".join(f"e.{name}" for name in SCALARS)}
 FROM estimate AS e JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
 """
 STORED: Final = (
@@ -67,24 +70,14 @@ def save_estimate(
         "estimate",
         estimate_id=estimate_id,
         run_id=run.run_id,
-        method=estimate.method,
         k=k,
         subset_id=subset_id,
         calibration_id=calibration_id,
         created_at=to_utc(created_at, "`created_at`"),
-        pass_rate=estimate.pass_rate,
-        low=estimate.low,
-        high=estimate.high,
-        rerun_low=estimate.rerun_low,
-        rerun_high=estimate.rerun_high,
-        level=estimate.level,
-        n_asked=estimate.n_asked,
-        n_valid=estimate.n_valid,
-        n_reused=estimate.n_reused,
+        **{name: getattr(estimate, name) for name in SCALARS},
         theta=None if theta is None else theta.theta.tolist(),
         theta_covariance=None if theta is None else theta.covariance.ravel().tolist(),
         theta_n_observed=None if theta is None else theta.n_observed,
-        model_fingerprint=estimate.model_fingerprint,
         flags=[flag.value for flag in estimate.flags],
         score_values=None if distribution is None else distribution.values.tolist(),
         score_pmf=None if distribution is None else distribution.pmf.tolist(),
@@ -113,32 +106,23 @@ def list_estimates(
 
 
 def _record(row: Sequence[Any]) -> EstimateRecord:
-    low, high, rerun_low, rerun_high, level, method, n_asked, n_valid, n_reused = row[9:18]
+    estimate_id, benchmark, run_id, run_key, k, subset_id, calibration_id, created_at = row[:8]
+    flags, theta, covariance, n_observed, diagnostics, values, pmf = row[8:15]
     return EstimateRecord(
-        estimate_id=row[0],
-        benchmark=row[1],
-        run_id=row[2],
-        run_key=row[3],
-        k=row[4],
-        subset_id=row[5],
-        calibration_id=row[6],
-        created_at=row[7],
+        estimate_id=estimate_id,
+        benchmark=benchmark,
+        run_id=run_id,
+        run_key=run_key,
+        k=k,
+        subset_id=subset_id,
+        calibration_id=calibration_id,
+        created_at=created_at,
         estimate=ScoreEstimate(
-            pass_rate=row[8],
-            low=low,
-            high=high,
-            rerun_low=rerun_low,
-            rerun_high=rerun_high,
-            level=level,
-            method=method,
-            n_asked=n_asked,
-            n_valid=n_valid,
-            n_reused=n_reused,
-            theta=_theta(*row[20:23]),
-            model_fingerprint=row[18],
-            flags=tuple(Flag(flag) for flag in row[19]),
-            distribution=_distribution(*row[24:26]),
-            diagnostics=_diagnostics_from_json(row[23]),
+            **dict(zip(SCALARS, row[15:], strict=True)),
+            theta=_theta(theta, covariance, n_observed),
+            flags=tuple(Flag(flag) for flag in flags),
+            distribution=_distribution(values, pmf),
+            diagnostics=_diagnostics_from_json(diagnostics),
         ),
     )
 

@@ -77,10 +77,14 @@ def bank_by_version(history: History, benchmark: str, version: str) -> Bank:
     InputError
         If the benchmark never had this version.
     """
+    return _bank_at(history, benchmark, version).bank
+
+
+def _bank_at(history: History, benchmark: str, version: str) -> StoredBank:
     stored = stored_bank(history, benchmark, version=version)
     if stored is None:
         raise InputError(f"benchmark {benchmark!r} has no bank version {version[:12]}")
-    return stored.bank
+    return stored
 
 
 def stored_bank(
@@ -122,9 +126,7 @@ def bank_question_ids(
     InputError
         If the benchmark lacks the version, or the version one of the questions.
     """
-    stored = stored_bank(history, benchmark, version=version)
-    if stored is None:
-        raise InputError(f"benchmark {benchmark!r} has no bank version {version[:12]}")
+    stored = _bank_at(history, benchmark, version)
     ids = dict(zip(stored.bank.question_ids, stored.question_row_ids.tolist(), strict=True))
     refuse_unknown(question_ids, ids, "questions")
     return stored.bank_id, [ids[key] for key in question_ids]

@@ -12,21 +12,12 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_row_id
+from storage.runs.run_table import FACTS
 from storage.runs.runs import find_run
 from storage.values import columns, to_utc
 
 RETRIED: Final = ("error", "not run")
 """Kinds of reasons for which a retry runs a question again; any other is a decision."""
-
-_FACTS: Final = (
-    "agent",
-    "agent_config",
-    "agent_family",
-    "purpose",
-    "started_at",
-    "subset_id",
-    "session_id",
-)
 
 
 def lineage_run(history: History, benchmark: str, lineage: str) -> str | None:
@@ -92,7 +83,7 @@ def continue_run(
                 f"question {cell[0]!r}, trial {trial} differs from the stored one; import with "
                 "--replace to take the log's (the old one is kept)"
             )
-    facts = {} if own else {name: getattr(run, name) for name in _FACTS}
+    facts = {} if own else {name: getattr(run, name) for name in FACTS}
     return dataclasses.replace(
         log,
         run_key=run_key,
@@ -140,18 +131,14 @@ def remember_file(history: History, file: ImportedFile, *, now: datetime) -> Non
 
 def remembered_files(history: History) -> dict[str, ImportedFile]:
     """List imported files by fingerprint, without those of which a run was changed since."""
-    rows = history.rows(
+    files = history.records(
+        ImportedFile,
         "SELECT fingerprint, file_hash, f.n_runs, f.n_verdicts FROM imported_file AS f JOIN"
         " (SELECT file_hash, count(*) AS n_runs, sum(n_verdicts) AS n_verdicts"
         " FROM run GROUP BY file_hash) AS r USING (file_hash)"
-        " WHERE f.n_runs = r.n_runs AND f.n_verdicts = r.n_verdicts"
+        " WHERE f.n_runs = r.n_runs AND f.n_verdicts = r.n_verdicts",
     )
-    return {
-        fingerprint: ImportedFile(
-            fingerprint=fingerprint, file_hash=file_hash, n_runs=n_runs, n_verdicts=n_verdicts
-        )
-        for fingerprint, file_hash, n_runs, n_verdicts in rows
-    }
+    return {file.fingerprint: file for file in files}
 
 
 def save_locators(
