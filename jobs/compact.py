@@ -1,8 +1,8 @@
 """Rewrite the history without its free blocks."""
 
 from jobs.app.app import App
-from storage.file.compact import Compacted
-from storage.file.compact import compact as compact_file
+from storage.file.upkeep import Compacted
+from storage.file.upkeep import compact as compact_file
 
 
 def compact(app: App) -> Compacted:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jobs.app.app import App
 from recurring_eval.errors import InputError
-from storage.file.export import OPTIONS, ExportedTable, export_tables
+from storage.export import OPTIONS, ExportedTable, export_tables
 
 
 def export(app: App, folder: Path, *, format: str) -> list[ExportedTable]:  # noqa: A002  # CLI's

@@ -1,8 +1,7 @@
 """List the verdicts of a run that later imports replaced."""
 
 from jobs.app.app import App
-from storage.runs.revisions import VerdictRevision, list_revisions
-from storage.runs.runs import find_run
+from storage.runs.runs import VerdictRevision, find_run, list_revisions
 
 
 def revisions_of(app: App, reference: str, *, benchmark: str | None) -> list[VerdictRevision]:

@@ -1,10 +1,10 @@
 """Bring the tables of the history up to date."""
 
 from jobs.app.app import App
-from storage.file.upgrade import Upgraded, upgrade
+from storage.file.upkeep import Migrated, migrate
 
 
-def migrate_history(app: App) -> Upgraded:
+def migrate_history(app: App) -> Migrated:
     """Back up the history and apply the migrations it lacks.
 
     Raises
@@ -14,4 +14,4 @@ def migrate_history(app: App) -> Upgraded:
     HistoryError
         If the backup cannot be made; nothing is changed then.
     """
-    return upgrade(app.settings.history, backup_folder=app.settings.backups, now=app.clock.now())
+    return migrate(app.settings.history, backup_folder=app.settings.backups, now=app.clock.now())

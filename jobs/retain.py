@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from jobs.app.app import App
 from recurring_eval.errors import InputError
-from storage.file.retention import Moved, move_old_verdicts
+from storage.file.upkeep import Moved, move_old_verdicts
 
 
 def retain(app: App, *, days: int | None = None) -> Moved:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from recurring_eval.errors import InputError
 from storage.file.history import History
-from storage.runs.benchmarks import benchmark_names, benchmark_row_id
-from storage.runs.overview import agent_families
+from storage.runs.benchmarks import agent_families, benchmark_names, benchmark_row_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from storage.calibrations.calibration_records import CalibrationRecord
 from storage.calibrations.calibrations import calibration_by_id
 from storage.calibrations.subsets import SubsetRecord, find_subset
 from storage.file.history import History
-from storage.sessions.session_lookup import SessionRecord, session_by_id
+from storage.sessions import SessionRecord, session_by_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

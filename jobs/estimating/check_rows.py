@@ -10,7 +10,7 @@ from jobs.app.targets import Target
 from jobs.importing.verdict_counts import Verdicts
 from recurring_eval.records import Run, ScoreEstimate
 from storage.calibrations.calibration_records import CalibrationRecord
-from storage.calibrations.checks import FullRunCheck
+from storage.calibrations.estimates import FullRunCheck
 from storage.calibrations.subsets import SubsetRecord
 
 

@@ -22,7 +22,7 @@ from recurring_eval.methods.hspr import HSPR
 from recurring_eval.records import Run, RunKind
 from storage.calibrations.calibration_records import CalibrationRecord
 from storage.calibrations.calibrations import calibration_by_id, list_calibrations
-from storage.calibrations.checks import FullRunCheck, save_checks
+from storage.calibrations.estimates import FullRunCheck, save_checks
 from storage.file.history import History
 from storage.runs.runs import find_run, list_runs
 

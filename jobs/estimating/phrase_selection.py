@@ -11,7 +11,7 @@ from jobs.importing.rules import stored_rule, tasks_of
 from recurring_eval.errors import InputError
 from storage.calibrations.subsets import SubsetRecord
 from storage.runs.benchmarks import bank_by_version
-from storage.runs.remembered import load_locators, stored_answers
+from storage.runs.imports import load_locators, stored_answers
 
 PLAIN_FORMATS: Final = ("ids", "json")
 

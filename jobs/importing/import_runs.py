@@ -16,8 +16,8 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
 from storage.calibrations.subsets import subset_benchmarks
 from storage.runs.benchmarks import benchmark_names
-from storage.runs.remembered import remembered_files, stored_answers
-from storage.runs.runs import RunWritten
+from storage.runs.imports import remembered_files, stored_answers
+from storage.runs.write_runs import RunWritten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from jobs.importing.sources import Source
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
 from storage.file.history import History
-from storage.runs.remembered import store_answers, stored_answers
+from storage.runs.imports import store_answers, stored_answers
 
 HOME_TASK: Final = "task"
 OTHER_TASK: Final = "task:"

@@ -12,7 +12,7 @@ from jobs.harnesses.registry import harnesses_named
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
-from storage.runs.remembered import ImportedFile
+from storage.runs.imports import ImportedFile
 
 NO_LOG = "not a log of a known tool"
 

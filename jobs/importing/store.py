@@ -21,9 +21,16 @@ from jobs.importing.sources import Source
 from recurring_eval.errors import InputError
 from recurring_eval.records import Bank, RunLog
 from storage.file.history import History
-from storage.runs.lineages import continue_run, lineage_run, save_lineage
-from storage.runs.remembered import ImportedFile, remember_file, save_locators
-from storage.runs.runs import RunWritten, list_runs, write_runs
+from storage.runs.imports import (
+    ImportedFile,
+    continue_run,
+    lineage_run,
+    remember_file,
+    save_lineage,
+    save_locators,
+)
+from storage.runs.runs import list_runs
+from storage.runs.write_runs import RunWritten, write_runs
 
 _STATUSES: Final = ("imported", "replaced", "extended", "already there")
 _SAME_RUN: Final = timedelta(hours=12)

@@ -20,7 +20,7 @@ from storage.calibrations.calibration_records import CalibrationRecord
 from storage.calibrations.calibrations import save_calibration
 from storage.calibrations.subsets import save_subset
 from storage.file.history import History
-from storage.ledger.job_runs import JobStatus, finish_job
+from storage.ledger import JobStatus, finish_job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

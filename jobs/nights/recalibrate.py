@@ -23,7 +23,7 @@ from jobs.schedule.ledger import (
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from storage.calibrations.calibrations import calibration_on, latest_calibration
 from storage.file.errors import HistoryError
-from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.ledger import JobStatus, list_job_runs
 
 JOB: Final = RECALIBRATE
 

@@ -38,7 +38,7 @@ from reports.context import (
 from reports.names import INDEX_NAME
 from storage.calibrations.calibration_records import CalibrationRecord
 from storage.calibrations.calibrations import calibration_on, latest_calibration
-from storage.calibrations.checks import FullRunCheck, list_checks
+from storage.calibrations.estimates import FullRunCheck, list_checks
 from storage.file.history import History
 from storage.runs.runs import list_runs
 

@@ -25,12 +25,10 @@ from reports.context import (
 )
 from storage.calibrations.caches import load_cache
 from storage.calibrations.calibration_records import CalibrationRecord
-from storage.calibrations.checks import FullRunCheck
-from storage.calibrations.estimates import list_estimates
+from storage.calibrations.estimates import FullRunCheck, list_estimates
 from storage.calibrations.subsets import list_subsets
 from storage.file.history import History
-from storage.ledger.alerts import list_alerts
-from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.ledger import JobStatus, list_alerts, list_job_runs
 from storage.runs.verdicts import load_reasons
 
 CACHE_DAYS_SHOWN = 28

@@ -32,7 +32,7 @@ from jobs.schedule.queue import NightState, night_state
 from recurring_eval.records import RunKind
 from storage.file.errors import HistoryError
 from storage.file.history import History
-from storage.ledger.job_runs import JobStatus
+from storage.ledger import JobStatus
 from storage.runs.runs import list_runs
 
 OVERDUE_AFTER: Final = timedelta(days=1)

@@ -18,7 +18,7 @@ from jobs.app.console import debugging
 from jobs.schedule.queue import PROCESS_GONE, SETTLED, STOPPED, NightPlan, Slot, count_failures
 from recurring_eval.errors import RecurringEvalError
 from storage.file.history import History
-from storage.ledger.job_runs import JobRun, JobStatus, finish_job, list_job_runs, take_lease
+from storage.ledger import JobRun, JobStatus, finish_job, list_job_runs, take_lease
 
 
 def this_process(command: str) -> str:

@@ -8,8 +8,7 @@ from typing import Final
 from jobs.app.targets import Target
 from jobs.schedule.ledger import RECALIBRATE, JobKey, Ledger
 from storage.file.history import History
-from storage.ledger.alerts import list_alerts, open_alert, resolve_alert
-from storage.ledger.job_runs import JobRun, JobStatus
+from storage.ledger import JobRun, JobStatus, list_alerts, open_alert, resolve_alert
 
 RULE: Final = "no-recalibration"
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from storage.ledger.job_runs import JobRun, JobStatus
+from storage.ledger import JobRun, JobStatus
 
 _ONE_DAY = timedelta(days=1)
 
@@ -206,7 +206,7 @@ def night_state(
     state, ready_at = NightState.DUE, starts_at
     if any(attempt.status in SETTLED for attempt in attempts):
         state = NightState.SETTLED
-    elif any(is_held(attempt, plan.lease, now) for attempt in attempts):
+    elif any(attempt.is_held(now, plan.lease) for attempt in attempts):
         state = NightState.RUNNING
     elif failures >= plan.attempts or _interruptions(attempts) >= MOST_INTERRUPTIONS:
         state = NightState.GIVEN_UP
@@ -216,16 +216,6 @@ def night_state(
         if now < ready_at <= now + plan.longest_retry:
             state = NightState.WAITING
     return Night(date=day, starts_at=starts_at, state=state, ready_at=ready_at, failures=failures)
-
-
-def is_held(attempt: JobRun, lease: timedelta, now: datetime) -> bool:
-    """Whether somebody works on it; the rule is the one of `storage.ledger.job_runs`."""
-    expires_at = attempt.lease_expires_at
-    return (
-        attempt.status is JobStatus.RUNNING
-        and expires_at is not None
-        and now < expires_at <= now + 2 * lease
-    )
 
 
 def _ready_at(attempts: Sequence[JobRun], starts_at: datetime, plan: NightPlan) -> datetime:

@@ -36,7 +36,7 @@ from jobs.schedule.watch_folders import FolderWatch, import_watched
 from recurring_eval.errors import InputError
 from storage.file.errors import HistoryLockedError
 from storage.file.history import History
-from storage.ledger.job_runs import JobStatus, beat
+from storage.ledger import JobStatus, beat
 
 log = logging.getLogger(__name__)
 

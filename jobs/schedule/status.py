@@ -14,7 +14,7 @@ from jobs.schedule.overdue import overdue_message
 from jobs.schedule.queue import NightState, forgone_nights, night_states
 from jobs.schedule.round import HEARTBEAT
 from storage.file.history import History
-from storage.ledger.job_runs import last_beat
+from storage.ledger import last_beat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

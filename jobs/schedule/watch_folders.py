@@ -31,8 +31,8 @@ from jobs.schedule.ledger import (
     take_attempt,
 )
 from storage.file.errors import HistoryError
-from storage.file.file_hashes import imported_file_hashes
-from storage.ledger.job_runs import JobStatus
+from storage.ledger import JobStatus
+from storage.runs.imports import imported_file_hashes
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from jobs.importing.sources import Source, read_sources
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, PASS, RunLog
 from storage.runs.benchmarks import bank_by_version
-from storage.runs.remembered import stored_answers
-from storage.sessions.adaptive_sessions import SessionRecord, SessionStep
+from storage.runs.imports import stored_answers
+from storage.sessions import SessionRecord, SessionStep
 
 FORMS: Final = "pass, fail, missing, missing:REASON or PASSES/TRIALS, e.g. q17=pass"
 MOST_TRIALS: Final = 30_000

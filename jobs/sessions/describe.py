@@ -6,7 +6,7 @@ from jobs.app.app import App
 from jobs.estimating.describe import describe, document
 from jobs.sessions.answers import answer_of_step
 from jobs.sessions.steps import SessionView
-from storage.sessions.adaptive_sessions import SessionRecord
+from storage.sessions import SessionRecord
 
 
 def session_document(view: SessionView) -> dict[str, object]:

@@ -11,10 +11,10 @@ from jobs.sessions.steps import SessionView
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS, RunLog, RunPurpose
 from storage.file.history import History
-from storage.keys import free_id
 from storage.runs.benchmarks import bank_by_version
-from storage.runs.runs import find_run, write_runs
-from storage.sessions.adaptive_sessions import SessionRecord, find_session, finish_session
+from storage.runs.runs import find_run
+from storage.runs.write_runs import write_runs
+from storage.sessions import SessionRecord, find_session, finish_session
 
 HARNESS: Final = "recurring-eval"
 
@@ -138,7 +138,7 @@ def _store_run(
     purpose: RunPurpose | None,
 ) -> tuple[int, RunEstimate]:
     """Store run and estimate inside the caller's transaction; id and estimate as stored."""
-    run_key = free_id(history, "run", "run_key", record.session_id)
+    run_key = history.free_name("run", "run_key", record.session_id)
     ruled, _ = app.settings.rule_for(benchmark=record.benchmark, agent=record.agent, tags=())
     log = session_log(record, run_key=run_key, purpose=purpose or ruled or RunPurpose.ROUTINE)
     bank = bank_by_version(history, record.benchmark, record.bank_version)

@@ -18,11 +18,7 @@ from storage.calibrations.calibrations import calibration_by_id
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_names
 from storage.runs.runs import list_runs
-from storage.sessions.adaptive_sessions import (
-    SessionRecord,
-    find_session,
-    list_sessions,
-)
+from storage.sessions import SessionRecord, SessionStep, find_session, list_sessions
 
 HSPR: Final = "hspr"
 ADAPTIVE_METHODS: Final = (HSPR,)

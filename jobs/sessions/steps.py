@@ -23,7 +23,7 @@ from jobs.sessions.session import (
 from recurring_eval.errors import InputError
 from recurring_eval.validation import require_subset_size
 from storage.file.history import History
-from storage.sessions.adaptive_sessions import add_steps, find_session, save_session
+from storage.sessions import add_steps, find_session, save_session
 
 UNKNOWN_AGENT: Final = "unknown"
 LONGEST_AGENT: Final = 200

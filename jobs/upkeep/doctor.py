@@ -21,10 +21,9 @@ from jobs.upkeep.doctor_files import (
 )
 from jobs.upkeep.own_packages import foreign_packages
 from recurring_eval.errors import RecurringEvalError
-from storage.file.accept_loss import AcceptedLoss, accept_loss
-from storage.file.facts import HistoryFacts, history_facts
+from storage.file.checkup import AcceptedLoss, HistoryFacts, accept_loss, history_facts
 from storage.file.history import History
-from storage.ledger.job_runs import expired_leases
+from storage.ledger import expired_leases
 
 CLOCK_SLACK: Final = timedelta(minutes=5)
 FREE_SHARE: Final = 0.5
@@ -170,11 +169,12 @@ def _leases(app: App, history: History) -> Finding:
     expired = expired_leases(history, now=app.clock.now())
     if not expired:
         return Finding(name="leases", status=FINE, detail="no job was left unfinished")
-    job, benchmark, family, date = expired[-1]
+    last = expired[-1]
     return Finding(
         name="leases",
         status=WARNING,
-        detail=f"{len(expired)} unfinished jobs, the last: {job} {benchmark} {family} {date}",
+        detail=f"{len(expired)} unfinished jobs, the last: "
+        f"{last.job} {last.benchmark} {last.agent_family} {last.date}",
         advice="the next run of the job takes over; if none is scheduled, run it",
     )
 

@@ -17,7 +17,7 @@ from recurring_eval.records import RunKind
 from storage.calibrations.calibrations import list_calibrations
 from storage.calibrations.subsets import published_subsets
 from storage.file.history import History
-from storage.runs.overview import overview
+from storage.runs.benchmarks import overview
 from storage.runs.runs import list_runs
 
 

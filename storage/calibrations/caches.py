@@ -4,13 +4,11 @@ from datetime import date as calendar_date
 from datetime import datetime
 
 import numpy as np
-import pyarrow as pa
 
 from recurring_eval.caching import Cache
 from storage.file.history import History
-from storage.keys import bank_question_ids
-from storage.runs.benchmarks import benchmark_row_id
-from storage.times import to_utc
+from storage.runs.benchmarks import bank_question_ids, benchmark_row_id
+from storage.values import columns, to_utc
 
 
 def save_cache(
@@ -36,17 +34,16 @@ def save_cache(
         min_trials=cache.min_trials,
         created_at=to_utc(created_at, "`created_at`"),
     )
-    n = len(questions)
     history.insert(
         "cache_entry",
-        pa.table(
+        columns(
             {
-                "cache_id": pa.array([cache_id] * n, pa.int32()),
-                "question_id": pa.array(questions, pa.int32()),
-                "position": pa.array(range(n), pa.int32()),
-                "n_passes": pa.array(cache.passes),
-                "n_trials": pa.array(cache.n_trials),
-                "cached": pa.array(cache.cached),
+                "cache_id": cache_id,
+                "question_id": questions,
+                "position": range(len(questions)),
+                "n_passes": cache.passes,
+                "n_trials": cache.n_trials,
+                "cached": cache.cached,
             }
         ),
     )

@@ -16,9 +16,9 @@ from recurring_eval.methods.calibration import Calibration, ModelKind
 from recurring_eval.records import ReplayResidual
 from storage.calibrations.fitted_models import insert_models, load_models
 from storage.file.history import History
-from storage.keys import bank_question_ids, run_row_ids
-from storage.runs.benchmarks import benchmark_row_id
-from storage.times import from_store, to_utc
+from storage.runs.benchmarks import bank_question_ids, benchmark_row_id
+from storage.runs.runs import run_row_ids
+from storage.values import to_utc
 
 RASCH: Final = "rasch"
 COLUMNS: Final = """
@@ -265,9 +265,9 @@ def _infos(history: History, condition: str, values: Sequence[object]) -> list[C
             bank_version=row[2],
             agent_family=row[3],
             date=row[4],
-            created_at=from_store(row[5]),
-            superseded_at=from_store(row[6]),
-            data_end=from_store(row[7]),
+            created_at=row[5],
+            superseded_at=row[6],
+            data_end=row[7],
             n_runs=row[8],
             model_fingerprint=row[9],
             settings=json.loads(row[10]),

@@ -1,4 +1,4 @@
-"""Estimates that were given for runs; every one is kept."""
+"""Estimates that were given for runs, all kept, and full runs checked against them."""
 
 import json
 from collections.abc import Sequence
@@ -18,16 +18,24 @@ from recurring_eval.records import (
 )
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_row_id
-from storage.times import from_store, to_utc
+from storage.values import columns, to_utc
 
-SELECT: Final = """
+SCALARS: Final = (
+    *("pass_rate", "low", "high", "rerun_low", "rerun_high", "level", "method"),
+    *("n_asked", "n_valid", "n_reused", "model_fingerprint"),
+)
+"""Fields of an estimate that are columns as they are."""
+SELECT: Final = f"""
 SELECT e.estimate_id, b.name, e.run_id, r.run_key, e.k, e.subset_id, e.calibration_id,
-       e.created_at, e.pass_rate, e.low, e.high, e.rerun_low, e.rerun_high, e.level, e.method,
-       e.n_asked, e.n_valid, e.n_reused, e.model_fingerprint, e.flags,
-       e.theta, e.theta_covariance, e.theta_n_observed,
-       e.hspr_diagnostics, {distribution}
+       e.created_at, e.flags, e.theta, e.theta_covariance, e.theta_n_observed,
+       e.hspr_diagnostics, {{distribution}}, {", ".join(f"e.{name}" for name in SCALARS)}
 FROM estimate AS e JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
 """
+STORED: Final = (
+    *("run_id", "method", "k", "subset_id", "calibration_id", "estimate", "low", "high"),
+    *("full_pass_rate", "error_pp", "covered"),
+)
+"""Columns of a full-run check beside its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,24 +70,14 @@ def save_estimate(
         "estimate",
         estimate_id=estimate_id,
         run_id=run.run_id,
-        method=estimate.method,
         k=k,
         subset_id=subset_id,
         calibration_id=calibration_id,
         created_at=to_utc(created_at, "`created_at`"),
-        pass_rate=estimate.pass_rate,
-        low=estimate.low,
-        high=estimate.high,
-        rerun_low=estimate.rerun_low,
-        rerun_high=estimate.rerun_high,
-        level=estimate.level,
-        n_asked=estimate.n_asked,
-        n_valid=estimate.n_valid,
-        n_reused=estimate.n_reused,
+        **{name: getattr(estimate, name) for name in SCALARS},
         theta=None if theta is None else theta.theta.tolist(),
         theta_covariance=None if theta is None else theta.covariance.ravel().tolist(),
         theta_n_observed=None if theta is None else theta.n_observed,
-        model_fingerprint=estimate.model_fingerprint,
         flags=[flag.value for flag in estimate.flags],
         score_values=None if distribution is None else distribution.values.tolist(),
         score_pmf=None if distribution is None else distribution.pmf.tolist(),
@@ -107,45 +105,24 @@ def list_estimates(
     return [_record(row) for row in rows]
 
 
-def latest_estimate(
-    history: History, run: Run, *, method: str | None = None
-) -> EstimateRecord | None:
-    """Last estimate given for a run, by this method if one is named."""
-    found = [
-        record
-        for record in list_estimates(history, run.benchmark, run=run)
-        if method in (None, record.estimate.method)
-    ]
-    return found[-1] if found else None
-
-
 def _record(row: Sequence[Any]) -> EstimateRecord:
-    low, high, rerun_low, rerun_high, level, method, n_asked, n_valid, n_reused = row[9:18]
+    estimate_id, benchmark, run_id, run_key, k, subset_id, calibration_id, created_at = row[:8]
+    flags, theta, covariance, n_observed, diagnostics, values, pmf = row[8:15]
     return EstimateRecord(
-        estimate_id=row[0],
-        benchmark=row[1],
-        run_id=row[2],
-        run_key=row[3],
-        k=row[4],
-        subset_id=row[5],
-        calibration_id=row[6],
-        created_at=from_store(row[7]),
+        estimate_id=estimate_id,
+        benchmark=benchmark,
+        run_id=run_id,
+        run_key=run_key,
+        k=k,
+        subset_id=subset_id,
+        calibration_id=calibration_id,
+        created_at=created_at,
         estimate=ScoreEstimate(
-            pass_rate=row[8],
-            low=low,
-            high=high,
-            rerun_low=rerun_low,
-            rerun_high=rerun_high,
-            level=level,
-            method=method,
-            n_asked=n_asked,
-            n_valid=n_valid,
-            n_reused=n_reused,
-            theta=_theta(*row[20:23]),
-            model_fingerprint=row[18],
-            flags=tuple(Flag(flag) for flag in row[19]),
-            distribution=_distribution(*row[24:26]),
-            diagnostics=_diagnostics_from_json(row[23]),
+            **dict(zip(SCALARS, row[15:], strict=True)),
+            theta=_theta(theta, covariance, n_observed),
+            flags=tuple(Flag(flag) for flag in flags),
+            distribution=_distribution(values, pmf),
+            diagnostics=_diagnostics_from_json(diagnostics),
         ),
     )
 
@@ -175,3 +152,81 @@ def _diagnostics_to_json(diagnostics: HsprDiagnostics | None) -> str | None:
 
 def _diagnostics_from_json(text: str | None) -> HsprDiagnostics | None:
     return None if text is None else HsprDiagnostics(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullRunCheck:
+    """One full run, one method, one size.
+
+    Attributes
+    ----------
+    run_id : int
+        The history's integer.
+    run_key : str
+    started_at : datetime
+        Start of the run.
+    method : str
+    k : int
+    subset_id : str or None
+    calibration_id : int or None
+    estimate, low, high, full_pass_rate : float
+        Fractions.
+    error_pp : float
+        Estimate less full pass rate, in percentage points.
+    covered : bool
+        Whether the interval held the full pass rate.
+    checked_at : datetime
+    """
+
+    run_id: int
+    run_key: str
+    started_at: datetime
+    method: str
+    k: int
+    subset_id: str | None
+    calibration_id: int | None
+    estimate: float
+    low: float
+    high: float
+    full_pass_rate: float
+    error_pp: float
+    covered: bool
+    checked_at: datetime
+
+
+def save_checks(history: History, checks: Sequence[FullRunCheck]) -> None:
+    """Store checks; each replaces the previous one of its run, method and k."""
+    if not checks:
+        return
+    rows = columns(
+        {
+            **{name: [getattr(check, name) for check in checks] for name in STORED},
+            "checked_at": [to_utc(check.checked_at, "`checked_at`") for check in checks],
+        }
+    )
+    history.execute_with(
+        rows,
+        "DELETE FROM full_run_check USING incoming WHERE full_run_check.run_id = incoming.run_id"
+        " AND full_run_check.method = incoming.method AND full_run_check.k = incoming.k",
+    )
+    history.insert("full_run_check", rows)
+
+
+def list_checks(
+    history: History,
+    benchmark: str,
+    *,
+    family: str | None = None,
+    since: datetime | None = None,
+) -> list[FullRunCheck]:
+    """List checks by run, method and k, if `since` is given of runs started from then on."""
+    start = to_utc(since, "`since`")
+    return history.records(
+        FullRunCheck,
+        "SELECT c.*, r.run_key, r.started_at"
+        " FROM full_run_check AS c JOIN run AS r USING (run_id) WHERE r.benchmark_id = ?"
+        " AND (?::VARCHAR IS NULL OR r.agent_family = ?)"
+        " AND (?::TIMESTAMPTZ IS NULL OR r.started_at >= ?)"
+        " ORDER BY r.started_at, r.run_key, c.method, c.k",
+        [benchmark_row_id(history, benchmark), family, family, start, start],
+    )

@@ -1,20 +1,17 @@
 """Subsets that were handed out, with the one active version of each kind."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
-from recurring_eval.errors import InputError
 from recurring_eval.records import Subset
 from storage.file.history import History
-from storage.keys import bank_question_ids, free_id
-from storage.runs.benchmarks import benchmark_row_id
-from storage.times import from_store, to_utc
+from storage.references import not_one
+from storage.runs.benchmarks import bank_question_ids, benchmark_row_id
+from storage.values import columns, to_utc
 
 HASH_LETTERS: Final = 8
 COLUMNS: Final = """
@@ -66,7 +63,7 @@ def save_subset(
     """Store a subset and return its id; the same questions and weights keep their id.
 
     With `active`, it becomes the current version for its benchmark, family, k
-    and design, and the former one is retired.
+    and design, and the previous one is retired.
     """
     benchmark_id = benchmark_row_id(history, benchmark)
     bank_id, questions = bank_question_ids(
@@ -76,7 +73,7 @@ def save_subset(
     subset_id = _same_subset(history, subset, benchmark_id, family)
     if subset_id is None:
         name = f"{benchmark}-k{subset.k}-{subset.sha256[:HASH_LETTERS]}"
-        subset_id = free_id(history, "subset", "subset_id", name)
+        subset_id = history.free_name("subset", "subset_id", name)
         history.insert_row(
             "subset",
             subset_id=subset_id,
@@ -94,12 +91,12 @@ def save_subset(
         )
         history.insert(
             "subset_question",
-            pa.table(
+            columns(
                 {
-                    "subset_id": pa.array([subset_id] * subset.k, pa.string()),
-                    "question_id": pa.array(questions, pa.int32()),
-                    "position": pa.array(range(subset.k), pa.int32()),
-                    "weight": pa.array(subset.weights),
+                    "subset_id": subset_id,
+                    "question_id": questions,
+                    "position": range(subset.k),
+                    "weight": subset.weights,
                 }
             ),
         )
@@ -141,18 +138,6 @@ def list_subsets(history: History, benchmark: str, family: str) -> list[SubsetRe
     )
 
 
-def subset_history(
-    history: History, benchmark: str, family: str, k: int, design: str
-) -> list[SubsetRecord]:
-    """Every stored subset of this k and design, oldest first."""
-    return _records(
-        history,
-        "s.benchmark_id = ? AND s.agent_family = ? AND s.k = ? AND s.design = ?"
-        " ORDER BY s.published_at, s.subset_id",
-        [benchmark_row_id(history, benchmark), family, k, design],
-    )
-
-
 def subset_benchmarks(history: History) -> dict[str, str]:
     """Benchmark of every stored subset, by subset id."""
     return dict(
@@ -173,10 +158,14 @@ def find_subset(history: History, subset_id: str) -> SubsetRecord:
     found = _records(history, "s.subset_id = ?", [subset_id])
     if found:
         return found[0]
-    ids = sorted(subset_benchmarks(history))
-    near = ", ".join(difflib.get_close_matches(subset_id, ids, n=3)) or ", ".join(ids[:3])
-    advice = f"near it: {near}" if near else "ask for one with `recurring-eval subset`"
-    raise InputError(f"the history has no subset {subset_id!r}; {advice}")
+    newest = "SELECT subset_id FROM subset ORDER BY published_at DESC, subset_id"
+    raise not_one(
+        "subset",
+        subset_id,
+        found=(),
+        known=[known for (known,) in history.rows(newest)],
+        advice="ask for one with `recurring-eval subset`",
+    )
 
 
 def _same_subset(history: History, subset: Subset, benchmark_id: int, family: str) -> str | None:
@@ -213,9 +202,9 @@ def _record(history: History, row: tuple[Any, ...]) -> SubsetRecord:
             model_fingerprint=fingerprint,
         ),
         calibration_id=calibration_id,
-        published_at=from_store(published_at),
+        published_at=published_at,
         active=active,
-        retired_at=from_store(retired_at),
+        retired_at=retired_at,
     )
 
 

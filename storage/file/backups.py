@@ -11,27 +11,23 @@ from typing import Final
 
 import duckdb
 
-from storage.file.archives import list_archives
-from storage.file.commit_chain import has_chain
-from storage.file.connect import connect
-from storage.file.copy import copy_database
+from storage.file.commits import has_chain, write_sidecar
 from storage.file.errors import HistoryDamagedError, HistoryError
 from storage.file.files import (
     PARTIAL,
+    STAMP,
     archive_folder,
-    copy_durably,
+    copy_archives,
     publish,
+    quoted,
     sidecar_path,
-    sync_folder,
+    sync,
 )
-from storage.file.migrate import schema_version
-from storage.file.open_files import descriptor_of, register, release
-from storage.file.opening import current_sidecar
-from storage.file.sidecar import FileBytes, read_sidecar, write_sidecar
-from storage.file.verify import find_damage
-from storage.times import to_utc
+from storage.file.lock import connected, descriptor_of, one_line_errors, register, release
+from storage.file.sidecar import FileBytes, read_sidecar
+from storage.file.verify import find_damage, list_archives
+from storage.values import to_utc
 
-STAMP: Final = "%Y%m%dT%H%M%SZ"
 LEFT_S: Final = 3600
 """A partial copy older than this was left by a crash, not by a backup under way."""
 NAME: Final = re.compile(r"(?P<stem>.+)-(?P<stamp>\d{8}T\d{6}Z)(?:-(?P<number>\d+))?\.duckdb")
@@ -62,6 +58,37 @@ def list_backups(folder: Path, path: Path) -> list[Backup]:
     return sorted(found, key=lambda backup: (backup.made_at, backup.number))
 
 
+def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> None:
+    """Copy every table of the connected database into the new file `target`.
+
+    Others may go on writing; the copy holds what was committed when it began.
+
+    Raises
+    ------
+    HistoryError
+        If it cannot be written, e.g. because the disk is full; nothing is left of it then.
+    """
+    ((source,),) = connection.execute("SELECT current_database()").fetchall()
+    logs = target.with_name(target.name + ".wal")
+    try:
+        with one_line_errors(target):
+            connection.execute(f"ATTACH {quoted(target)} AS copied (READ_WRITE)")
+            try:
+                connection.execute(f'COPY FROM DATABASE "{source}" TO copied')
+                connection.execute("CHECKPOINT copied")
+            finally:
+                with contextlib.suppress(duckdb.Error):
+                    connection.execute("DETACH copied")
+        if logs.exists():
+            raise HistoryError(f"{target} could not be finished; see that the disk is not full")
+        sync(target)
+    except BaseException:
+        for leftover in (target, logs):
+            with contextlib.suppress(OSError):
+                leftover.unlink(missing_ok=True)
+        raise
+
+
 def write_backup(
     connection: duckdb.DuckDBPyConnection, path: Path, folder: Path, *, now: datetime
 ) -> Backup:
@@ -83,7 +110,9 @@ def write_backup(
         partial = target.with_name(target.stem + PARTIAL + ".duckdb")
         with _removed_on_failure(partial, target):
             copy_database(connection, partial)
-            _copy_archives(connection, path, target)
+            if has_chain(connection):
+                archives = list_archives(connection, path)
+                copy_archives([archive.path for archive in archives], target)
             _verify(partial, target)
             sidecar = sidecar_path(partial)
             if sidecar.exists():
@@ -107,7 +136,7 @@ def prune_backups(folder: Path, path: Path, *, keep: int, never: Path) -> list[P
 
 
 def backup_problem(path: Path) -> str:
-    """Say in what a backup differs from how it was written; empty if in nothing."""
+    """In what a backup differs from how it was written; empty if in nothing."""
     sidecar = read_sidecar(path)
     if sidecar is None or sidecar.file is None:
         return f"the backup {path} has no sidecar {sidecar_path(path).name}"
@@ -131,26 +160,12 @@ def remove_files(path: Path) -> None:
 
 def _verify(partial: Path, target: Path) -> None:
     """Read the copy `partial`, whose archives are already those of `target`."""
-    connection = connect(partial, read_only=True, wait_seconds=0.0)
-    register(partial)
-    try:
+    with connected(partial, read_only=True, wait_seconds=0.0) as connection:
         damage = find_damage(connection, target)
         if damage:
             raise HistoryDamagedError(f"the copy {partial} is not whole: {damage[0]}")
         if has_chain(connection):
-            sidecar = current_sidecar(connection, partial)
-            write_sidecar(partial, sidecar.closed(descriptor_of(partial)))
-    finally:
-        connection.close()
-        release(partial)
-
-
-def _copy_archives(connection: duckdb.DuckDBPyConnection, path: Path, target: Path) -> None:
-    if schema_version(connection) < 2:
-        return
-    for archive in list_archives(connection, path):
-        archive_folder(target).mkdir(exist_ok=True)
-        copy_durably(archive.path, archive_folder(target) / archive.path.name)
+            write_sidecar(connection, partial)
 
 
 def _free_name(folder: Path, stem: str, now: datetime) -> Path:
@@ -168,7 +183,7 @@ def _free_name(folder: Path, stem: str, now: datetime) -> Path:
 def _removed_on_failure(partial: Path, target: Path) -> Iterator[None]:
     try:
         yield
-        sync_folder(target.parent)
+        sync(target.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             remove_files(partial)

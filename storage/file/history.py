@@ -1,27 +1,27 @@
-"""The history file: opening, locking and transactions."""
+"""The history file as its users hold it: reading, and writing in transactions."""
 
 import contextlib
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, get_origin
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-from storage.file.archives import verdict_source
-from storage.file.commit_chain import Digest
-from storage.file.commits import commit
-from storage.file.connect import one_line_errors, one_writer
-from storage.file.create import create_file
+from storage.file.commits import commit_with_sidecar
 from storage.file.errors import HistoryError
-from storage.file.open_files import note_written, release
-from storage.file.opening import Opened, open_counted
-from storage.file.seal import seal
+from storage.file.files import quoted
+from storage.file.lock import note_written, one_line_errors, one_writer, release
+from storage.file.opening import close_file, create_file, open_file
+from storage.file.verify import verdict_source
 
 WAIT_S: Final = 30.0
+TIME: Final = "TIMESTAMP WITH TIME ZONE"
 T = TypeVar("T")
 
 
@@ -32,17 +32,18 @@ class History:
     not while computing. Made by `create` or `open`; closes as a context manager.
     """
 
-    def __init__(self, opened: Opened, path: Path, *, read_only: bool, wait_seconds: float) -> None:
-        self._connection = opened.connection
+    def __init__(self, path: Path, *, read_only: bool, wait_seconds: float) -> None:
+        self._connection, self.notes = open_file(
+            path, read_only=read_only, wait_seconds=wait_seconds
+        )
+        """`notes`: what was unusual about the file when it was opened."""
+        self._release = weakref.finalize(self, release, path)
         self._wait_seconds = wait_seconds
         self._in_transaction = False
         self._failed = False
-        self._digest = Digest()
-        self._release = weakref.finalize(self, release, path)
+        self._wrote = False
         self.path = path
         self.read_only = read_only
-        self.notes = opened.notes
-        """What was unusual about the file when it was opened."""
 
     @classmethod
     def create(cls, path: Path | str, *, now: datetime | None = None) -> Self:
@@ -90,9 +91,7 @@ class History:
         HistoryError
             If the file cannot be used, or is open in this process in the other mode.
         """
-        path = Path(path)
-        opened = open_counted(path, read_only=read_only, wait_seconds=wait_seconds)
-        return cls(opened, path, read_only=read_only, wait_seconds=wait_seconds)
+        return cls(Path(path), read_only=read_only, wait_seconds=wait_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -103,7 +102,7 @@ class History:
     def close(self) -> None:
         """Let go of the file; an unfinished transaction is dropped. Safe to repeat."""
         if self._release.alive and not self._in_transaction:
-            seal(self._connection, self.path)
+            close_file(self._connection, self.path)
         self._connection.close()
         self._release()
 
@@ -127,7 +126,7 @@ class History:
         with one_writer(self.path, wait_seconds=self._wait_seconds):
             self._failed = False
             self._in_transaction = True
-            self._digest = Digest()
+            self._wrote = False
             try:
                 with self._statement():
                     self._connection.execute("BEGIN")
@@ -147,29 +146,32 @@ class History:
             self._connection.execute("CHECKPOINT")
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Rows of a query, as Python values."""
-        with self._statement():
-            return self._connection.execute(sql, list(parameters)).fetchall()
+        """Rows of a query as Python values, times in `datetime.UTC`."""
+        return self._fetch(sql, parameters, {})[1]
+
+    def records(self, kind: type[T], sql: str, parameters: Sequence[object] = ()) -> list[T]:
+        """Rows of a query as dataclasses, whose fields are the query's columns by name."""
+        names, rows = self._fetch(sql, parameters, _readers(kind))
+        return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> pa.RecordBatchReader:
         """Rows of a query as a stream of Arrow batches, in constant memory."""
         with self._statement():
             return self._connection.sql(sql, params=list(parameters)).to_arrow_reader(1_000_000)
 
+    def copy_to(self, target: Path, sql: str, options: str) -> int:
+        """Write the rows of a query to a file, as DuckDB's COPY `options` say; their number."""
+        return int(self.rows(f"COPY ({sql}) TO {quoted(target)} ({options})")[0][0])
+
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a writing statement inside the caller's transaction."""
-        self._require_transaction()
-        self._digest.add(sql, parameters)
-        with self._statement():
+        with self._writing():
             self._connection.execute(sql, list(parameters))
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append `rows` to `table`, columns matched by name, inside a transaction."""
-        sql = f"INSERT INTO {table} BY NAME SELECT * FROM incoming"
-        self._require_transaction()
-        self._digest.add(sql, (), rows)
         # DuckDB keeps what was registered until the transaction ends: a stream is empty then.
-        self._run_with(rows.to_reader(), sql, ())
+        self.execute_with(rows.to_reader(), f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
 
     def insert_row(self, table: str, **values: object) -> None:
         """Append one row, NULL where no value is given, inside a transaction."""
@@ -177,19 +179,25 @@ class History:
         plain = [v.item() if isinstance(v, np.generic) else v for v in values.values()]
         self.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", plain)
 
-    def execute_with(self, incoming: pa.Table, sql: str, parameters: Sequence[object] = ()) -> None:
-        """Run a writing statement that may read the Arrow table as `incoming`."""
-        self._require_transaction()
-        self._digest.add(sql, parameters, incoming)
-        self._run_with(incoming, sql, parameters)
+    def execute_with(
+        self,
+        incoming: pa.Table | pa.RecordBatchReader,
+        sql: str,
+        parameters: Sequence[object] = (),
+    ) -> None:
+        """Run a writing statement that may read the Arrow rows as `incoming`."""
+        with self._writing():
+            self._connection.register("incoming", incoming)
+            self._connection.execute(sql, list(parameters))
+            self._connection.unregister("incoming")
 
     def verdict_source(self, run_ids: Sequence[int] | None = None) -> str:
-        """Tell what to select verdicts (of some runs) from: the table, or it with archives."""
+        """Name what to select verdicts (of some runs) from: the table, or it with archives."""
         with self._statement():
             return verdict_source(self._connection, self.path, run_ids)
 
     def check(self, look: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
-        """Let a function of this package look at the open file."""
+        """Call a function of this package with the open file."""
         with self._statement():
             return look(self._connection)
 
@@ -197,13 +205,36 @@ class History:
         """Smallest integer above every id in `table`, whose id column is ``<table>_id``."""
         return int(self.rows(f"SELECT coalesce(max({table}_id), 0) + 1 FROM {table}")[0][0])
 
-    def _run_with(
-        self, incoming: pa.Table | pa.RecordBatchReader, sql: str, parameters: Sequence[object]
-    ) -> None:
+    def free_name(self, table: str, column: str, name: str) -> str:
+        """`name`, or where the column has it already, `name` and the next free number."""
+        taken = self.rows(f"SELECT {column} FROM {table} WHERE starts_with({column}, ?)", [name])
+        candidate, number = name, 1
+        while (candidate,) in taken:
+            number += 1
+            candidate = f"{name}-{number}"
+        return candidate
+
+    def _fetch(
+        self, sql: str, parameters: Sequence[object], readers: Mapping[str, Callable[[Any], Any]]
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Names of the columns, and the rows; `readers` convert the values of columns by name."""
         with self._statement():
-            self._connection.register("incoming", incoming)
-            self._connection.execute(sql, list(parameters))
-            self._connection.unregister("incoming")
+            result = self._connection.execute(sql, list(parameters))
+            rows = result.fetchall()
+            described = result.description or []
+        names = [column[0] for column in described]
+        changed = [
+            (index, _in_utc if kind == TIME else readers[name])
+            for index, (name, kind, *_) in enumerate(described)
+            if kind == TIME or name in readers
+        ]
+        if not changed:
+            return names, rows
+        lists = [list(row) for row in rows]
+        for index, reader in changed:
+            for values in lists:
+                values[index] = reader(values[index])
+        return names, [tuple(values) for values in lists]
 
     def _commit(self) -> None:
         # After a failed statement DuckDB reports success for COMMIT and stores nothing.
@@ -212,11 +243,11 @@ class History:
                 f"a statement failed in a transaction on {self.path}; nothing of it was stored"
             )
         with self._statement():
-            if self._digest.is_empty:
-                self._connection.execute("COMMIT")
-            else:
+            if self._wrote:
                 note_written(self.path)
-                commit(self._connection, self.path, self._digest)
+                commit_with_sidecar(self._connection, self.path)
+            else:
+                self._connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def _statement(self) -> Iterator[None]:
@@ -227,6 +258,25 @@ class History:
             self._failed = True
             raise
 
-    def _require_transaction(self) -> None:
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
         if not self._in_transaction:
             raise HistoryError("writing needs an open `history.transaction()`")
+        self._wrote = True
+        with self._statement():
+            yield
+
+
+def _readers(kind: type) -> dict[str, Callable[[Any], Any]]:
+    """How the fields of a dataclass are made of what is stored, where that is not the same."""
+    made: dict[str, Callable[[Any], Any]] = {}
+    for field in fields(kind):
+        if get_origin(field.type) is tuple:
+            made[field.name] = tuple
+        elif isinstance(field.type, type) and issubclass(field.type, Enum):
+            made[field.name] = field.type
+    return made
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.astimezone(UTC)

@@ -1,7 +1,6 @@
 """Putting a backup in the place of a history; what was there is set aside, never deleted."""
 
 import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -9,17 +8,22 @@ from typing import Final
 
 import duckdb
 
-from storage.file.accept_loss import record_loss
-from storage.file.backups import STAMP
-from storage.file.commit_chain import last_commit
-from storage.file.connect import connect
+from storage.file.checkup import record_loss
+from storage.file.commits import has_chain, last_commit
 from storage.file.errors import HistoryError, HistoryLockedError, HistoryNotFoundError
-from storage.file.files import archive_folder, copy_durably, sidecar_path, sync_folder
-from storage.file.migrate import check_schema, schema_version, shipped_migrations
-from storage.file.opening import describe_lost
+from storage.file.files import (
+    STAMP,
+    archive_folder,
+    copy_archives,
+    copy_durably,
+    sidecar_path,
+    sync,
+)
+from storage.file.lock import connect, connected
+from storage.file.schema import check_schema, shipped_migrations
 from storage.file.sidecar import read_sidecar
 from storage.file.verify import find_damage
-from storage.times import to_utc
+from storage.values import to_utc
 
 RESTORING: Final = ".restoring"
 
@@ -32,7 +36,7 @@ class Restored:
     ----------
     backup, path : Path
     set_aside : tuple of Path
-        Where the former files are now.
+        Where the previous files are now.
     lost : str
         The commits that the backup lacks, empty if none are known.
     schema_version : int
@@ -63,21 +67,22 @@ def restore_backup(backup: Path, path: Path, *, now: datetime) -> Restored:
     _require_unused(path)
     version, sequence = _check_backup(backup)
     sidecar = read_sidecar(path)
-    behind = sidecar is not None and sidecar.sequence > sequence
     lost = ""
-    if sidecar is not None and behind:
-        lost = f"commits {sequence + 1} to {sidecar.sequence}{describe_lost(sidecar, sequence)}"
+    if sidecar is not None and sidecar.sequence > sequence:
+        lost = f"commits {sequence + 1} to {sidecar.sequence}{sidecar.lost_after(sequence)}"
     incoming = path.with_name(path.name + RESTORING)
     try:
-        with _removed(incoming):
-            copy_durably(backup, incoming)
-            aside = _set_aside(path, now)
-            # Until the next line there is no history, and its absence is noticed.
-            incoming.replace(path)
-            _copy_archives(backup, path)
-            sync_folder(path.parent)
+        copy_durably(backup, incoming)
+        aside = _set_aside(path, now)
+        # Until the next line there is no history, and its absence is noticed.
+        incoming.replace(path)
+        copy_archives(sorted(archive_folder(backup).glob("*.parquet")), path)
+        sync(path.parent)
     except OSError as error:
         raise HistoryError(f"{backup} was not restored to {path}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            incoming.unlink()
     if version == shipped_migrations()[-1].version:
         expected = sequence if sidecar is None else sidecar.sequence
         record_loss(
@@ -89,28 +94,24 @@ def restore_backup(backup: Path, path: Path, *, now: datetime) -> Restored:
 
 
 def _check_backup(backup: Path) -> tuple[int, int]:
-    """Tell the schema version and last commit of a backup that is whole."""
-    connection = connect(backup, read_only=True, wait_seconds=1.0)
-    try:
-        check_schema(connection, shipped_migrations(), path=str(backup), older=True)
-        damage = find_damage(connection, backup)
-        if damage:
-            raise HistoryError(f"the backup {backup} is damaged: {damage[0]}; choose another one")
-        version = schema_version(connection)
-        commit = last_commit(connection) if version > 1 else None
-        sidecar = read_sidecar(backup)
-        sequence = 0 if commit is None else commit.sequence
-        if sidecar is not None and sidecar.sequence > sequence:
-            raise HistoryError(
-                f"the backup {backup} has lost commits: it ends with number {sequence}, "
-                f"its sidecar knows {sidecar.sequence}; choose another one"
-            )
-        return version, sequence
-    except duckdb.Error as error:
-        first_line = str(error).partition("\n")[0]
-        raise HistoryError(f"the backup {backup} cannot be read: {first_line}") from error
-    finally:
-        connection.close()
+    """Find the schema version and last commit of a backup, which must be whole."""
+    with connected(backup, read_only=True, wait_seconds=1.0) as connection:
+        try:
+            version = check_schema(connection, backup, older=True)
+            damage = find_damage(connection, backup)
+            sequence = last_commit(connection).sequence if has_chain(connection) else 0
+        except duckdb.Error as error:
+            first_line = str(error).partition("\n")[0]
+            raise HistoryError(f"the backup {backup} cannot be read: {first_line}") from error
+    if damage:
+        raise HistoryError(f"the backup {backup} is damaged: {damage[0]}; choose another one")
+    sidecar = read_sidecar(backup)
+    if sidecar is not None and sidecar.sequence > sequence:
+        raise HistoryError(
+            f"the backup {backup} has lost commits: it ends with number {sequence}, "
+            f"its sidecar knows {sidecar.sequence}; choose another one"
+        )
+    return version, sequence
 
 
 def _require_unused(path: Path) -> None:
@@ -148,20 +149,3 @@ def _set_aside(path: Path, now: datetime) -> list[Path]:
         copy_durably(sidecar, target)
         moved.append(target)
     return moved
-
-
-def _copy_archives(backup: Path, path: Path) -> None:
-    if not archive_folder(backup).is_dir():
-        return
-    archive_folder(path).mkdir(exist_ok=True)
-    for file in sorted(archive_folder(backup).glob("*.parquet")):
-        copy_durably(file, archive_folder(path) / file.name)
-
-
-@contextlib.contextmanager
-def _removed(incoming: Path) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            incoming.unlink()

@@ -7,12 +7,12 @@ so that a history which is behind it is noticed.
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from storage.file.errors import HistoryError
-from storage.file.files import crc32, publish, sidecar_path, write_durably
+from storage.file.files import crc32, sidecar_path, write_durably
 
 FORMAT: Final = 1
 RECENT: Final = 20
@@ -28,7 +28,7 @@ class FileBytes:
 
     @classmethod
     def of(cls, descriptor: int) -> "FileBytes":
-        """Look at an open file that nobody writes to."""
+        """Read an open file that nobody writes to."""
         status = os.fstat(descriptor)
         return cls(size=status.st_size, mtime_ns=status.st_mtime_ns, crc32=crc32(descriptor))
 
@@ -42,7 +42,7 @@ class Sidecar:
     sequence : int
         Number of the last commit.
     chain : str
-        Its chain value; see `storage.file.commit_chain`.
+        Its chain value; see `storage.file.commits`.
     recent : tuple of (int, str)
         Number and summary of the last commits, the newest last.
     file : FileBytes or None
@@ -59,16 +59,28 @@ class Sidecar:
         recent = (*self.recent, (sequence, summary))[-RECENT:]
         return Sidecar(sequence=sequence, chain=chain, recent=recent)
 
-    def closed(self, descriptor: int) -> "Sidecar":
-        """Sidecar that knows how the main file, open under `descriptor`, was left."""
-        return replace(self, file=FileBytes.of(descriptor))
+    def lost_after(self, sequence: int) -> str:
+        """Summarise what the commits after number `sequence` changed, e.g. `` (lost: run +2)``."""
+        lost = [summary for number, summary in self.recent if number > sequence]
+        if not lost:
+            return ""
+        more = f"; and {len(lost) - 3} more" if len(lost) > 3 else ""
+        return f" (lost: {'; '.join(lost[:3])}{more})"
 
 
 def read_sidecar(path: Path) -> Sidecar | None:
     """Read the sidecar of the history at `path`; None if there is none or it is damaged."""
     try:
         document = json.loads(sidecar_path(path).read_text(encoding="utf-8"))
-        return _sidecar(document)
+        if document["format"] != FORMAT:
+            return None
+        file = document["file"]
+        return Sidecar(
+            sequence=int(document["sequence"]),
+            chain=str(document["chain"]),
+            recent=tuple((int(number), str(what)) for number, what in document["recent"]),
+            file=None if file is None else FileBytes(**file),
+        )
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -78,40 +90,6 @@ def read_sidecar(path: Path) -> Sidecar | None:
 
 
 def prepare_sidecar(path: Path, sidecar: Sidecar) -> Path:
-    """Write the next sidecar beside the present one; `publish_sidecar` puts it in place."""
-    content = {
-        "format": FORMAT,
-        "sequence": sidecar.sequence,
-        "chain": sidecar.chain,
-        "recent": [list(entry) for entry in sidecar.recent],
-        "file": None
-        if sidecar.file is None
-        else {
-            "size": sidecar.file.size,
-            "mtime_ns": sidecar.file.mtime_ns,
-            "crc32": sidecar.file.crc32,
-        },
-    }
+    """Write the next sidecar beside the present one, to be published in its place."""
+    content = {"format": FORMAT, **asdict(sidecar)}
     return write_durably(sidecar_path(path), json.dumps(content, indent=1).encode() + b"\n")
-
-
-def publish_sidecar(path: Path, partial: Path) -> None:
-    """Put a prepared sidecar in place, atomically and durably."""
-    publish(partial, sidecar_path(path))
-
-
-def write_sidecar(path: Path, sidecar: Sidecar) -> None:
-    """Replace the sidecar of the history at `path`."""
-    publish_sidecar(path, prepare_sidecar(path, sidecar))
-
-
-def _sidecar(document: dict[str, Any]) -> Sidecar:
-    if document["format"] != FORMAT:
-        raise ValueError(document["format"])
-    file = document["file"]
-    return Sidecar(
-        sequence=int(document["sequence"]),
-        chain=str(document["chain"]),
-        recent=tuple((int(number), str(what)) for number, what in document["recent"]),
-        file=None if file is None else FileBytes(**file),
-    )

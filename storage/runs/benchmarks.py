@@ -1,17 +1,17 @@
-"""Benchmarks and the versions of their banks."""
+"""Benchmarks, the versions of their banks, and what is stored of each in numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError
-from recurring_eval.records import Bank
+from recurring_eval.records import FULL_RUN_MIN_VALID, Bank
 from storage.file.history import History
-from storage.times import to_utc
+from storage.references import refuse_unknown
+from storage.values import columns, to_utc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +77,14 @@ def bank_by_version(history: History, benchmark: str, version: str) -> Bank:
     InputError
         If the benchmark never had this version.
     """
+    return _bank_at(history, benchmark, version).bank
+
+
+def _bank_at(history: History, benchmark: str, version: str) -> StoredBank:
     stored = stored_bank(history, benchmark, version=version)
     if stored is None:
         raise InputError(f"benchmark {benchmark!r} has no bank version {version[:12]}")
-    return stored.bank
+    return stored
 
 
 def stored_bank(
@@ -112,6 +116,22 @@ def stored_bank(
     return StoredBank(bank_id=bank_id, bank=bank, question_row_ids=np.array(ids, dtype=np.int32))
 
 
+def bank_question_ids(
+    history: History, benchmark: str, version: str, question_ids: Sequence[str]
+) -> tuple[int, list[int]]:
+    """Integers of a bank version and of questions of it, in order.
+
+    Raises
+    ------
+    InputError
+        If the benchmark lacks the version, or the version one of the questions.
+    """
+    stored = _bank_at(history, benchmark, version)
+    ids = dict(zip(stored.bank.question_ids, stored.question_row_ids.tolist(), strict=True))
+    refuse_unknown(question_ids, ids, "questions")
+    return stored.bank_id, [ids[key] for key in question_ids]
+
+
 def save_bank(history: History, bank: Bank, *, now: datetime) -> None:
     """Make `bank` the current version of its benchmark.
 
@@ -134,12 +154,12 @@ def save_bank(history: History, bank: Bank, *, now: datetime) -> None:
         )
         history.insert(
             "bank_question",
-            pa.table(
+            columns(
                 {
-                    "bank_id": pa.array([bank_id] * len(question_ids), pa.int32()),
-                    "question_id": pa.array(question_ids, pa.int32()),
-                    "question_key": pa.array(bank.question_ids, pa.string()),
-                    "content_hash": pa.array(bank.content_hashes, pa.string()),
+                    "bank_id": bank_id,
+                    "question_id": question_ids,
+                    "question_key": bank.question_ids,
+                    "content_hash": bank.content_hashes,
                 }
             ),
         )
@@ -185,12 +205,99 @@ def _insert_questions(
     ids, keys, hashes = zip(*added, strict=True)
     history.insert(
         "question",
-        pa.table(
+        columns(
             {
-                "question_id": pa.array(ids, pa.int32()),
-                "benchmark_id": pa.array([benchmark_id] * len(ids), pa.int32()),
-                "question_key": pa.array(keys, pa.string()),
-                "content_hash": pa.array(hashes, pa.string()),
+                "question_id": ids,
+                "benchmark_id": benchmark_id,
+                "question_key": keys,
+                "content_hash": hashes,
             }
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkOverview:
+    """One benchmark in numbers.
+
+    Attributes
+    ----------
+    benchmark : str
+    bank_version : str or None
+        Current one; None before the first import.
+    n_questions, n_bank_versions : int
+    families : tuple of str
+    n_runs, n_full_runs, n_under_covered : int
+        All runs; FULL runs; FULL runs with too few valid verdicts.
+    n_verdicts, n_missing : int
+    missing_by_reason : dict of str to int
+    first_started_at, last_started_at, last_imported_at : datetime or None
+    """
+
+    benchmark: str
+    bank_version: str | None
+    n_questions: int
+    n_bank_versions: int
+    families: tuple[str, ...]
+    n_runs: int
+    n_full_runs: int
+    n_under_covered: int
+    n_verdicts: int
+    n_missing: int
+    missing_by_reason: dict[str, int]
+    first_started_at: datetime | None
+    last_started_at: datetime | None
+    last_imported_at: datetime | None
+
+
+def overview(history: History) -> list[BenchmarkOverview]:
+    """Every benchmark in numbers, by name."""
+    benchmarks = history.rows(
+        "SELECT b.benchmark_id, b.name, k.version, coalesce(k.n_questions, 0),"
+        " (SELECT count(*) FROM bank WHERE bank.benchmark_id = b.benchmark_id)"
+        " FROM benchmark AS b LEFT JOIN bank AS k ON k.bank_id = b.current_bank_id ORDER BY b.name"
+    )
+    return [_benchmark(history, *row) for row in benchmarks]
+
+
+def agent_families(history: History, benchmark: str) -> list[str]:
+    """Agent families with runs of the benchmark, sorted."""
+    rows = history.rows(
+        "SELECT DISTINCT agent_family FROM run WHERE benchmark_id = ? ORDER BY agent_family",
+        [benchmark_row_id(history, benchmark)],
+    )
+    return [family for (family,) in rows]
+
+
+def _benchmark(
+    history: History, benchmark_id: int, name: str, version: str | None, size: int, versions: int
+) -> BenchmarkOverview:
+    ((runs, full, thin, verdicts, missing, first, last, imported),) = history.rows(
+        "SELECT count(*), count(*) FILTER (kind = 'full'),"
+        " count(*) FILTER (kind = 'full' AND n_valid < ?::DOUBLE * k.n_questions),"
+        " coalesce(sum(n_verdicts), 0), coalesce(sum(n_missing), 0), min(started_at),"
+        " max(started_at), max(imported_at)"
+        " FROM run JOIN bank AS k USING (bank_id) WHERE run.benchmark_id = ?",
+        [FULL_RUN_MIN_VALID, benchmark_id],
+    )
+    reasons = history.rows(
+        f"SELECT reason, count(*) FROM {history.verdict_source()} AS v JOIN run USING (run_id)"
+        " WHERE passed IS NULL AND benchmark_id = ? GROUP BY reason ORDER BY reason",
+        [benchmark_id],
+    )
+    return BenchmarkOverview(
+        benchmark=name,
+        bank_version=version,
+        n_questions=size,
+        n_bank_versions=versions,
+        families=tuple(agent_families(history, name)),
+        n_runs=runs,
+        n_full_runs=full,
+        n_under_covered=thin,
+        n_verdicts=verdicts,
+        n_missing=missing,
+        missing_by_reason=dict(reasons),
+        first_started_at=first,
+        last_started_at=last,
+        last_imported_at=imported,
     )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from recurring_eval.records import RunLog
 from storage.file.history import History
 from storage.runs.verdict_rows import VerdictRows, from_arrow, to_arrow
-from storage.times import from_store, to_utc
+from storage.values import to_utc
 
 FACTS: Final = (
     "agent",
@@ -80,16 +80,8 @@ class RunChange:
 def facts_of(log: RunLog) -> tuple[Fact, ...]:
     """Facts of a log, in the order of `FACTS`."""
     started_at = to_utc(log.started_at, f"the start of run {log.run_key}")
-    purpose = log.purpose.value
-    return (
-        log.agent,
-        log.agent_config,
-        log.agent_family,
-        purpose,
-        started_at,
-        log.subset_id,
-        log.session_id,
-    )
+    known = {"purpose": log.purpose.value, "started_at": started_at}
+    return tuple(known[name] if name in known else getattr(log, name) for name in FACTS)
 
 
 def stored_runs(
@@ -97,17 +89,12 @@ def stored_runs(
 ) -> dict[str, StoredRun]:
     """Those of the runs that are stored already, by key."""
     rows = history.rows(
-        "SELECT run_key, run_id, checksum, agent, agent_config, agent_family, purpose,"
-        " started_at, subset_id, session_id FROM run"
+        f"SELECT run_key, run_id, checksum, {', '.join(FACTS)} FROM run"
         " WHERE benchmark_id = ? AND run_key IN (SELECT unnest(?::VARCHAR[]))",
         [benchmark_id, list(run_keys)],
     )
     return {
-        key: StoredRun(
-            run_id=run_id,
-            checksum=checksum,
-            facts=(*facts[:4], from_store(facts[4]), *facts[5:]),
-        )
+        key: StoredRun(run_id=run_id, checksum=checksum, facts=tuple(facts))
         for key, run_id, checksum, *facts in rows
     }
 

@@ -1,25 +1,23 @@
-"""Stored runs: listing, finding by what users call them; writing is re-exported."""
+"""Stored runs: listing them, finding them by what users call them, and what was replaced."""
 
-import difflib
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from recurring_eval.errors import InputError
 from recurring_eval.records import Run, RunKind, RunPurpose
 from storage.file.history import History
+from storage.references import not_one, refuse_unknown
 from storage.runs.benchmarks import benchmark_row_id
-from storage.runs.write_runs import NOT_RUN, RunWritten, write_runs
-from storage.times import from_store, to_utc
+from storage.values import to_utc
 
-__all__ = ["NOT_RUN", "RunWritten", "find_run", "list_runs", "write_runs"]
-
-SUGGESTIONS: Final = 5
 COLUMNS: Final = """
-SELECT r.run_id, r.run_key, b.name, r.agent, r.agent_config, r.agent_family, r.purpose, r.kind,
-       r.subset_id, r.session_id, r.started_at, r.finished_at, r.imported_at, r.harness, r.tags,
-       r.n_verdicts, r.n_valid, r.n_missing, r.pass_rate, k.version, k.n_questions
+SELECT r.run_id, r.run_key, b.name AS benchmark, r.agent, r.agent_config, r.agent_family,
+       r.purpose, r.kind, r.subset_id, r.session_id, r.started_at, r.finished_at, r.imported_at,
+       r.harness, r.tags, r.n_verdicts, r.n_valid, r.n_missing,
+       coalesce(r.pass_rate, 'nan'::DOUBLE) AS pass_rate, k.version AS bank_version,
+       k.n_questions AS bank_size
 FROM run AS r JOIN benchmark AS b USING (benchmark_id) JOIN bank AS k USING (bank_id)
 """
 LATEST: Final = {
@@ -98,65 +96,89 @@ def find_run(history: History, reference: str, *, benchmark: str | None = None) 
     if not found and reference.isdecimal():
         found = _runs(history, f"{scope} AND r.run_id = ?::HUGEINT", [*values, reference[:18]])
     if len(found) != 1:
-        raise InputError(_not_one(history, reference, found, benchmark))
+        rows = history.rows(
+            "SELECT r.run_key FROM run AS r JOIN benchmark AS b USING (benchmark_id)"
+            f" WHERE {scope} ORDER BY r.started_at DESC, r.run_key",
+            values,
+        )
+        raise not_one(
+            "run",
+            reference,
+            found=[f"{run.run_key} ({run.benchmark})" for run in found],
+            known=[key for (key,) in rows],
+            advice="import some first",
+            where="the history" if benchmark is None else f"benchmark {benchmark!r}",
+        )
     return found[0]
 
 
-def _runs(history: History, condition: str, values: Sequence[object]) -> list[Run]:
+def run_row_ids(history: History, benchmark_id: int, run_keys: Iterable[str]) -> dict[str, int]:
+    """Integer of each run of the benchmark, by key.
+
+    Raises
+    ------
+    InputError
+        If the history lacks one of the runs.
+    """
+    wanted = list(dict.fromkeys(run_keys))
     rows = history.rows(
-        f"{COLUMNS} WHERE {condition} ORDER BY r.started_at, r.run_key, r.run_id", values
+        "SELECT run_key, run_id FROM run"
+        " WHERE benchmark_id = ? AND run_key IN (SELECT unnest(?::VARCHAR[]))",
+        [benchmark_id, wanted],
     )
-    return [_run(row) for row in rows]
+    found = dict(rows)
+    refuse_unknown(wanted, found, "runs")
+    return found
 
 
-def _run(row: tuple[Any, ...]) -> Run:
-    (run_id, run_key, benchmark, agent, config, family, purpose, kind, subset, session) = row[:10]
-    (started, finished, imported, harness, tags, verdicts, valid, missing, rate) = row[10:19]
-    return Run(
-        run_id=run_id,
-        run_key=run_key,
-        benchmark=benchmark,
-        agent=agent,
-        agent_config=config,
-        agent_family=family,
-        purpose=RunPurpose(purpose),
-        kind=RunKind(kind),
-        subset_id=subset,
-        session_id=session,
-        started_at=from_store(started),
-        finished_at=from_store(finished),
-        imported_at=from_store(imported),
-        harness=harness,
-        tags=tuple(tags),
-        n_verdicts=verdicts,
-        n_valid=valid,
-        n_missing=missing,
-        pass_rate=math.nan if rate is None else rate,
-        bank_version=row[19],
-        bank_size=row[20],
-    )
+def _runs(history: History, condition: str, values: Sequence[object]) -> list[Run]:
+    order = "ORDER BY r.started_at, r.run_key, r.run_id"
+    return history.records(Run, f"{COLUMNS} WHERE {condition} {order}", values)
 
 
 def _names(values: Collection[RunKind] | Collection[RunPurpose] | None) -> list[str] | None:
     return None if values is None else [str(value) for value in values]
 
 
-def _not_one(history: History, reference: str, found: Sequence[Run], benchmark: str | None) -> str:
-    where = "the history" if benchmark is None else f"benchmark {benchmark!r}"
-    if found:
-        shown = ", ".join(f"{run.run_key} ({run.benchmark})" for run in found[:SUGGESTIONS])
-        more = f" and {len(found) - SUGGESTIONS} more" if len(found) > SUGGESTIONS else ""
-        return f"{reference!r} fits {len(found)} runs of {where}: {shown}{more}; give more of it"
-    names = [benchmark] if benchmark is not None else None
-    rows = history.rows(
-        "SELECT run_key FROM run JOIN benchmark USING (benchmark_id)"
-        " WHERE ?::VARCHAR[] IS NULL OR list_contains(?, name) ORDER BY started_at DESC, run_key",
-        [names, names],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRevision:
+    """One replaced verdict.
+
+    Attributes
+    ----------
+    run_key : str
+    question_id : str
+    trial : int
+    revision : int
+        Number of the import that replaced it, from 1.
+    replaced_at : datetime
+    old, new : str
+        ``pass``, ``fail`` or ``missing``; what it was and what stands there now.
+    old_reason, new_reason : str or None
+    """
+
+    run_key: str
+    question_id: str
+    trial: int
+    revision: int
+    replaced_at: datetime
+    old: str
+    old_reason: str | None
+    new: str
+    new_reason: str | None
+
+
+def list_revisions(history: History, run: Run) -> list[VerdictRevision]:
+    """List the replaced verdicts of a run, by revision, question and trial."""
+    word = "CASE {}.passed WHEN 1 THEN 'pass' WHEN 0 THEN 'fail' ELSE 'missing' END AS {}"
+    return history.records(
+        VerdictRevision,
+        "SELECT ? AS run_key, q.question_key AS question_id, o.trial, o.revision, o.replaced_at,"
+        f" {word.format('o', 'old')}, o.reason AS old_reason,"
+        f" {word.format('n', 'new')}, n.reason AS new_reason"
+        " FROM verdict_revision AS o JOIN question AS q USING (question_id)"
+        f" LEFT JOIN {history.verdict_source([run.run_id])} AS n ON n.run_id = o.run_id"
+        " AND n.question_id = o.question_id AND n.trial = o.trial"
+        " WHERE o.run_id = ? ORDER BY o.revision, q.question_key, o.trial",
+        [run.run_key, run.run_id],
     )
-    keys = [key for (key,) in rows]
-    if not keys:
-        return f"{where} has no run {reference!r}, and no runs yet; import some first"
-    near = difflib.get_close_matches(reference, keys, n=SUGGESTIONS, cutoff=0.4)
-    label = "near it" if near else "the latest"
-    shown = ", ".join(near or keys[:SUGGESTIONS])
-    return f"{where} has no run {reference!r}; {label}: {shown}"

@@ -24,7 +24,7 @@ from storage.runs.run_table import (
     stored_runs,
 )
 from storage.runs.verdict_rows import VerdictRows
-from storage.times import to_utc
+from storage.values import to_utc
 
 LISTED: Final = 5
 

@@ -19,8 +19,9 @@ import pytest
 
 from recurring_eval.records import MISSING
 from storage.file.history import History
-from storage.runs.runs import list_runs, write_runs
+from storage.runs.runs import list_runs
 from storage.runs.verdicts import load_log
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import NOW
 
 pytestmark = pytest.mark.benchmark

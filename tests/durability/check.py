@@ -4,9 +4,9 @@ from pathlib import Path
 
 from jobs.upkeep.doctor import examine
 from storage.file.backups import backup_problem, list_backups
-from storage.file.facts import history_facts
+from storage.file.checkup import history_facts
 from storage.file.history import History
-from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.ledger import JobStatus, list_job_runs
 from storage.runs.runs import list_runs
 from tests.durability.work import BENCHMARK, QUESTIONS, app_on
 

@@ -12,8 +12,8 @@ import pytest
 
 from jobs.restore import restore
 from jobs.upkeep.doctor import Checkup, examine
+from storage.file.checkup import history_facts
 from storage.file.errors import HistoryDamagedError
-from storage.file.facts import history_facts
 from storage.file.history import History
 from storage.runs.runs import list_runs
 from tests.durability.work import BENCHMARK, app_on
@@ -24,8 +24,8 @@ CRASH = """
 import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from storage.history import History
-from storage.runs import write_runs
+from storage.file.history import History
+from storage.runs.write_runs import write_runs
 from tests.durability.work import BENCHMARK, run_log
 history = History.open(Path(sys.argv[1]))
 for number in range(5):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.demo import write_long_table
-from storage.file.facts import history_facts
+from storage.file.checkup import history_facts
 from storage.file.history import History
 from storage.runs.runs import list_runs
 from tests.durability.work import BENCHMARK, run_log

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from storage.file.checkup import history_facts
 from storage.file.errors import SchemaError
-from storage.file.facts import history_facts
 from storage.file.history import History
-from storage.file.upgrade import upgrade
+from storage.file.upkeep import migrate
 from tests.durability.check import assert_whole
 from tests.durability.work import CONFIG, work
 from tests.storage.builders import NOW
@@ -77,7 +77,7 @@ def kill_migrations(processes: BaseContext, tmp_path: Path, rounds: int, seed: i
             History.open(path).close()
         except SchemaError as error:
             assert "older than version" in str(error)  # noqa: PT017  # either is right
-        upgrade(path, backup_folder=folder / "b", now=NOW)
+        migrate(path, backup_folder=folder / "b", now=NOW)
         with History.open(path) as history:
             facts = history_facts(history)
         assert (facts.damage, facts.n_runs, facts.n_verdicts) == ((), 5, 100)

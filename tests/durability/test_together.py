@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage.file.history import History
-from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.ledger import JobStatus, list_job_runs
 from tests.durability.check import assert_whole
 from tests.durability.work import compete
 

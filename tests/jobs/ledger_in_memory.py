@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 from jobs.schedule.queue import LEASE_EXPIRED, SETTLED, NightPlan, count_failures
-from storage.ledger.job_runs import JobRun, JobStatus
+from storage.ledger import JobRun, JobStatus
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from recurring_eval.records import RunKind, RunPurpose
 from storage.calibrations.estimates import list_estimates
 from storage.runs.runs import find_run
 from storage.runs.verdicts import load_log
-from storage.sessions.adaptive_sessions import find_session
+from storage.sessions import find_session
 from tests.jobs.adaptive_sessions import (
     KEYS,
     adaptive,

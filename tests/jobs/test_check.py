@@ -9,7 +9,7 @@ import pytest
 
 from jobs.demo import write_long_table
 from storage.calibrations.calibrations import calibration_by_id
-from storage.calibrations.checks import list_checks
+from storage.calibrations.estimates import list_checks
 from storage.calibrations.subsets import find_subset
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.upkeep.own_packages import foreign_packages
 from storage.file.history import History
-from storage.ledger.job_runs import take_lease
+from storage.ledger import take_lease
 from tests.jobs.command_line import invoke, one_error_line, write_runs_csv
 from tests.storage.damage import flip, truncate
 

@@ -11,10 +11,10 @@ from jobs.demo import write_long_table
 from jobs.pages.nightly import nightly_page
 from recurring_eval.records import FAIL, MISSING
 from storage.calibrations.calibrations import latest_calibration
-from storage.calibrations.estimates import latest_estimate
+from storage.calibrations.estimates import list_estimates
 from storage.file.history import History
 from storage.runs.runs import find_run
-from storage.sessions.adaptive_sessions import SessionStep, add_steps, save_session
+from storage.sessions import SessionStep, add_steps, save_session
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     BENCHMARK,
@@ -189,7 +189,7 @@ def test_a_run_asked_step_by_step_is_estimated_by_hspr_under_its_session(adaptiv
     assert document["n_passed"] == sum(valid)
     with reading(adaptive) as history:
         newest = latest_calibration(history, BENCHMARK, "main")
-        kept = latest_estimate(history, find_run(history, "adaptive"))
+        kept = list_estimates(history, BENCHMARK, run=find_run(history, "adaptive"))[-1]
     assert document["calibration_id"] == newest.calibration_id - 1
     assert kept.estimate.distribution.pmf.tolist() == document["distribution"]["pmf"]
     assert kept.estimate.diagnostics.configuration == document["diagnostics"]["configuration"]
@@ -221,7 +221,7 @@ def test_without_its_session_a_run_is_asked_what_it_answered(calibrated):
 def test_a_night_estimates_runs_that_were_asked_step_by_step(adaptive):
     command(adaptive, "recalibrate", "--as-of", str(night_of(11)), "--no-report")
     with reading(adaptive) as history:
-        kept = latest_estimate(history, find_run(history, "adaptive"))
+        kept = list_estimates(history, BENCHMARK, run=find_run(history, "adaptive"))[-1]
     assert kept.estimate.method == "hspr"
     given = estimated(adaptive, "adaptive")
     assert (kept.estimate.pass_rate, kept.estimate.low) == (given["pass_rate"], given["low"])

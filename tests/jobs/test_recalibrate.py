@@ -18,7 +18,7 @@ from storage.calibrations.calibrations import (
     list_calibrations,
 )
 from storage.calibrations.subsets import find_subset, list_subsets, published_subsets
-from storage.ledger.job_runs import list_job_runs
+from storage.ledger import list_job_runs
 from storage.runs.runs import list_runs
 from storage.runs.verdicts import load_matrix
 from tests.jobs.command_line import one_error_line

@@ -8,7 +8,7 @@ from jobs.nights import night as night_module
 from jobs.pages import publish as publish_report
 from storage.file.errors import HistoryError
 from storage.file.history import History
-from storage.ledger.job_runs import JobStatus, list_job_runs, take_lease
+from storage.ledger import JobStatus, list_job_runs, take_lease
 from tests.jobs.command_line import invoke
 from tests.jobs.small_benchmarks import import_benchmarks
 

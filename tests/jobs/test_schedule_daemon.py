@@ -24,7 +24,7 @@ from jobs.schedule.queue import PROCESS_GONE, Slot
 from jobs.scheduler import Daemon, SlotTrigger, Timers, make_worker
 from storage.file.errors import HistoryError
 from storage.file.history import History
-from storage.ledger.job_runs import JobRun, JobStatus, last_beat, list_job_runs
+from storage.ledger import JobRun, JobStatus, last_beat, list_job_runs
 from tests.jobs.command_line import invoke
 from tests.jobs.small_benchmarks import import_benchmarks
 

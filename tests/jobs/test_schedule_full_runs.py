@@ -11,7 +11,7 @@ from jobs.app.app import start_app
 from jobs.app.targets import Target
 from jobs.schedule.full_runs import FullRuns, FullRunState, full_run_due, planned_full_runs
 from jobs.schedule.ledger import FULL_RUN, read_ledger
-from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.ledger import JobStatus, list_job_runs
 from tests.jobs.small_benchmarks import import_benchmarks
 
 LAST = datetime(2026, 11, 20, 9, tzinfo=UTC)

@@ -19,7 +19,7 @@ from jobs.schedule.queue import (
     next_attempt,
     night_states,
 )
-from storage.ledger.job_runs import JobStatus
+from storage.ledger import JobStatus
 from tests.jobs.ledger_in_memory import MemoryLedger, a_plan
 
 UTC_SLOT = Slot(at=time(2), zone=ZoneInfo("UTC"))

@@ -9,7 +9,7 @@ from jobs.app.app import App, start_app
 from jobs.schedule.ledger import RECALIBRATE, JobKey, end_attempt, take_attempt
 from jobs.schedule.status import describe_scheduler
 from jobs.upkeep.status import describe_status, scheduler_state, show_status
-from storage.ledger.job_runs import JobStatus, beat
+from storage.ledger import JobStatus, beat
 from tests.jobs.small_benchmarks import import_benchmarks
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ from jobs.app.app import start_app
 from jobs.app.config_schedule import WatchSettings
 from jobs.schedule.watch_folders import FolderWatch, import_watched, watch_of
 from storage.file.errors import HistoryLockedError
-from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.ledger import JobStatus, list_job_runs
 from storage.runs.benchmarks import benchmark_names
 from storage.runs.runs import list_runs
 from tests.jobs.command_line import write_runs_csv

@@ -7,7 +7,7 @@ from jobs.nights.recalibrate import recalibrate
 from recurring_eval.records import Subset
 from recurring_eval.subsets import stratified_subset
 from storage.calibrations.calibrations import calibration_on
-from storage.calibrations.subsets import published_subset, subset_history
+from storage.calibrations.subsets import list_subsets, published_subset
 from tests.jobs.histories import (
     BENCHMARK,
     app_on,
@@ -36,7 +36,8 @@ def live_through(folder, days, k):
         published.append(record.subset)
         redrawn.append(stratified_subset(calibration.model, calibration.bank_version, k))
     with reading(folder) as history:
-        versions = subset_history(history, BENCHMARK, "main", k, "stratified")
+        stored = list_subsets(history, BENCHMARK, "main")
+        versions = [r for r in stored if (r.subset.k, r.subset.design) == (k, "stratified")]
     return published, redrawn, versions
 
 

@@ -15,7 +15,7 @@ from jobs.app.app import start_app
 from jobs.clock import FixedClock
 from jobs.nights.recalibrate import recalibrate
 from storage.file.history import History
-from storage.ledger.job_runs import JobStatus, list_job_runs
+from storage.ledger import JobStatus, list_job_runs
 from tests.jobs.command_line import invoke
 from tests.jobs.small_benchmarks import import_benchmarks
 

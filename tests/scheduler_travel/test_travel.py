@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from jobs.app.targets import Target
-from storage.ledger.job_runs import JobStatus
+from storage.ledger import JobStatus
 from tests.scheduler_travel.world import Killed, Life, World, a_world
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

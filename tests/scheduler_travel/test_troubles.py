@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from jobs.schedule.ledger import BACKUP, REPORT, StopRequested
-from storage.ledger.alerts import AlertState, list_alerts
-from storage.ledger.job_runs import JobStatus
+from storage.ledger import AlertState, JobStatus, list_alerts
 from tests.scheduler_travel.world import Killed, Life, a_world
 
 START = datetime(2027, 3, 10, 12, tzinfo=UTC)

@@ -25,7 +25,7 @@ from jobs.schedule.ledger import RECALIBRATE
 from jobs.schedule.round import Worker
 from jobs.schedule.watch_folders import FolderWatch
 from storage.file.history import History
-from storage.ledger.job_runs import JobRun, JobStatus, finish_job, list_job_runs
+from storage.ledger import JobRun, JobStatus, finish_job, list_job_runs
 from tests.jobs.command_line import write_runs_csv
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recurring_eval.records import MISSING, Bank, RunLog
-from storage.file.migrate import shipped_migrations
+from storage.file.schema import shipped_migrations
 
 BENCHMARK = "swebench-verified"
 NOW = datetime(2026, 3, 1, 2, 0, 0, 123456, tzinfo=UTC)

@@ -9,7 +9,8 @@ import pytest
 from recurring_eval.records import Run
 from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
-from storage.runs.runs import list_runs, write_runs
+from storage.runs.runs import list_runs
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 

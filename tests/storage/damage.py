@@ -7,7 +7,7 @@ from pathlib import Path
 
 from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
-from storage.runs.runs import write_runs
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def filled(path: Path, *, runs: int = 3) -> Path:
 CRASH = """
 import os, sys
 from pathlib import Path
-from storage.history import History
+from storage.file.history import History
 from tests.storage.damage import add_run
 history = History.open(sys.argv[1])
 for key in sys.argv[2:]:

@@ -8,14 +8,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.file.accept_loss import accepted_losses
 from storage.file.backups import Backup, backup_problem, list_backups, prune_backups, write_backup
-from storage.file.compact import compact
+from storage.file.checkup import accepted_losses
 from storage.file.errors import HistoryDamagedError, HistoryError, HistoryLockedError
 from storage.file.files import sidecar_path
 from storage.file.history import History
 from storage.file.restore import restore_backup
 from storage.file.sidecar import read_sidecar
+from storage.file.upkeep import compact
 from storage.runs.runs import list_runs
 from tests.storage.builders import BENCHMARK, EMPTY, NOW
 from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
@@ -137,7 +137,7 @@ def test_restore_brings_everything_back(path: Path, tmp_path: Path, harm: str) -
     assert done.lost.startswith(f"commits {lost} to {lost} (lost: run +1, verdict +10")
     assert keys(path) == ["r0", "r1", "r2"]
     with History.open(path) as history:
-        (loss,) = history.check(accepted_losses)
+        (loss,) = accepted_losses(history)
         add_run(history, "late")
     assert loss.reason == f"restored from {made.path.name}"
     assert loss.lost == done.lost
@@ -211,7 +211,7 @@ def test_failing_compaction_leaves_the_history(
         raise OSError(28, "No space left on device")
 
     shutil.copy(path, path.with_name("copy"))
-    monkeypatch.setattr(f"storage.file.compact.{where}", fail)
+    monkeypatch.setattr(f"storage.file.upkeep.{where}", fail)
     with pytest.raises(HistoryError, match="was not compacted: No space left on device"):
         compact(path)
     monkeypatch.undo()

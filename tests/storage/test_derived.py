@@ -18,14 +18,13 @@ from storage.calibrations.calibrations import (
     latest_calibration,
     list_calibrations,
 )
-from storage.calibrations.checks import FullRunCheck, list_checks, save_checks
+from storage.calibrations.estimates import FullRunCheck, list_checks, save_checks
 from storage.calibrations.subsets import (
     find_subset,
     list_subsets,
     published_subset,
     published_subsets,
     save_subset,
-    subset_history,
 )
 from storage.file.history import History
 from storage.runs.benchmarks import save_bank
@@ -193,7 +192,7 @@ def test_new_version_retires_the_former_one(history: History) -> None:
     other_size = publish(history, subset_of(QUESTIONS[:4]), 2)
     active = published_subsets(history, BENCHMARK, "main")
     assert [record.subset_id for record in active] == [second, other_size]
-    versions = subset_history(history, BENCHMARK, "main", 3, "stratified")
+    versions = [r for r in list_subsets(history, BENCHMARK, "main") if r.subset.k == 3]
     assert [(v.subset_id, v.active, v.retired_at) for v in versions] == [
         (first, False, NOW + days(2)),
         (asked_only, False, None),

@@ -7,11 +7,11 @@ import duckdb
 import pytest
 
 from recurring_eval.records import Bank
+from storage.export import INTERNAL, export_tables
 from storage.file.errors import HistoryError
-from storage.file.export import INTERNAL, export_tables
 from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
-from storage.runs.runs import write_runs
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import NOW, START, days, log
 
 FORMULAS = ("=1+1", "+cmd", "-2", "@SUM(A1)", "\tx", "plain")

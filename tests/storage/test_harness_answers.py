@@ -5,9 +5,16 @@ import pytest
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, PASS
 from storage.file.history import History
-from storage.runs.lineages import continue_run, lineage_run, save_lineage
-from storage.runs.remembered import load_locators, save_locators, store_answers, stored_answers
-from storage.runs.runs import write_runs
+from storage.runs.imports import (
+    continue_run,
+    lineage_run,
+    load_locators,
+    save_lineage,
+    save_locators,
+    store_answers,
+    stored_answers,
+)
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, START, days, log
 
 

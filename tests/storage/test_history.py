@@ -15,9 +15,9 @@ import pytest
 from recurring_eval.errors import InputError
 from storage.file.errors import HistoryError, HistoryLockedError, HistoryNotFoundError, SchemaError
 from storage.file.history import History
-from storage.runs.benchmarks import benchmark_names, create_benchmark
-from storage.runs.overview import overview
-from storage.runs.runs import find_run, list_runs, write_runs
+from storage.runs.benchmarks import benchmark_names, create_benchmark, overview
+from storage.runs.runs import find_run, list_runs
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ def run_python(code: str, *arguments: str, **environment: str) -> str:
 
 HOLDER = """
 import sys
-from storage.history import History
+from storage.file.history import History
 with History.open(sys.argv[1]) as history:
     print("held", flush=True)
     sys.stdin.readline()
@@ -218,8 +218,9 @@ def test_times_survive_a_process_in_another_zone(history: History, zone: str) ->
         """
         import sys
         from datetime import datetime, timedelta, timezone
-        from storage.history import History
-        from storage.runs import find_run, write_runs
+        from storage.file.history import History
+        from storage.runs.runs import find_run
+        from storage.runs.write_runs import write_runs
         from tests.storage.builders import BENCHMARK, NOW, log
         start = datetime(2026, 3, 8, 2, 30, 0, 1, tzinfo=timezone(timedelta(hours=5, minutes=45)))
         with History.open(sys.argv[1]) as history:
@@ -252,7 +253,7 @@ def test_time_without_a_zone_is_refused_before_anything_is_written(history: Hist
 
 READER = """
 import sys, time
-from storage.history import History
+from storage.file.history import History
 ends = time.monotonic() + 60
 print("reading", flush=True)
 while time.monotonic() < ends:

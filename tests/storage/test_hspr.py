@@ -21,8 +21,9 @@ from storage.calibrations.calibrations import (
 )
 from storage.calibrations.hspr_parameters import config_from_json, config_to_json
 from storage.file.history import History
-from storage.runs.runs import list_runs, write_runs
+from storage.runs.runs import list_runs
 from storage.runs.verdicts import load_matrix
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, days, log
 from tests.storage.derived import NIGHT, assert_same, calibration, save
 

@@ -6,17 +6,13 @@ import pytest
 
 from storage.file.errors import HistoryError
 from storage.file.history import History
-from storage.ledger.job_runs import (
+from storage.ledger import (
     JobStatus,
     beat,
-    due_retry,
     expired_leases,
     finish_job,
     last_beat,
     list_job_runs,
-    renew_lease,
-    require_lease,
-    start_job,
     take_lease,
 )
 from tests.storage.builders import BENCHMARK, NOW, days
@@ -55,27 +51,21 @@ def test_expired_lease_is_closed_as_failed_and_taken_over(history: History) -> N
     assert (latest.attempt, latest.owner, latest.lease_expires_at) == (2, "b", NOW + 2 * HOUR)
     with history.transaction(), pytest.raises(HistoryError, match="a lost its lease"):
         finish_job(history, first, status=JobStatus.DONE, message="", now=NOW, owner="a")
-    for call in (renew_lease, require_lease):
-        more = {} if call is require_lease else {"now": NOW, "lease_for": HOUR}
-        with history.transaction(), pytest.raises(HistoryError, match="a lost its lease"):
-            call(history, first, owner="a", **more)
 
 
-def test_renewed_lease_lasts(history: History) -> None:
-    first = take(history, "a")
-    with history.transaction():
-        renew_lease(history, first, owner="a", now=NOW + HOUR / 2, lease_for=HOUR)
-        require_lease(history, first, owner="a")
-    assert take(history, "b", after=HOUR) is None
-    assert expired_leases(history, now=NOW + HOUR) == []
-    assert expired_leases(history, now=NOW + 2 * HOUR) == [
-        ("recalibrate", BENCHMARK, "main", NIGHT)
-    ]
+def test_lease_lasts_until_its_end(history: History) -> None:
+    take(history, "a")
+    assert expired_leases(history, now=NOW + HOUR - timedelta(seconds=1)) == []
+    (run,) = expired_leases(history, now=NOW + HOUR)
+    assert (run.job, run.benchmark, run.agent_family, run.date) == (*JOB.values(),)
+    assert run.is_held(NOW, HOUR)
+    assert not run.is_held(NOW + HOUR, HOUR)
 
 
 def test_own_lease_and_one_without_an_end_are_taken_over(history: History) -> None:
+    take(history, "b")
     with history.transaction():
-        start_job(history, **JOB, now=NOW)
+        history.execute("UPDATE job_run SET owner = NULL, lease_expires_at = NULL")
     assert take(history, "a") is not None
     assert take(history, "a") is not None
     assert [run.status for run in list_job_runs(history)] == ["running", "failed", "failed"]
@@ -89,13 +79,9 @@ def test_lease_of_a_clock_that_ran_ahead_does_not_block_for_ever(history: Histor
     assert former.finished_at >= former.started_at
 
 
-def test_retry_is_due_at_its_time_and_only_after_a_failure(history: History) -> None:
-    def due(after: timedelta) -> bool:
-        return due_retry(history, *JOB.values(), now=NOW + after)
-
-    assert not due(days(1))
+def test_time_of_the_retry_is_kept_with_the_failure(history: History) -> None:
     attempt = take(history, "a")
-    assert not due(days(1))
+    retry_at = NOW + HOUR
     with history.transaction():
         finish_job(
             history,
@@ -104,15 +90,10 @@ def test_retry_is_due_at_its_time_and_only_after_a_failure(history: History) -> 
             message="disk full",
             now=NOW,
             owner="a",
-            retry_at=NOW + HOUR,
+            retry_at=retry_at,
         )
-    assert not due(HOUR - timedelta(seconds=1))
-    assert due(HOUR)
-    assert list_job_runs(history)[0].retry_at == NOW + HOUR
-    second = take(history, "a", after=HOUR)
-    with history.transaction():
-        finish_job(history, second, status=JobStatus.DONE, message="", now=NOW + HOUR)
-    assert not due(days(1))
+    assert list_job_runs(history)[0].retry_at == retry_at
+    assert take(history, "b", after=timedelta(minutes=1)) is not None
 
 
 def test_heartbeats_are_kept_by_process(history: History) -> None:

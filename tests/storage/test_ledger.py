@@ -7,10 +7,17 @@ import pytest
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
 from storage.file.history import History
-from storage.ledger.alerts import AlertState, list_alerts, open_alert
-from storage.ledger.job_runs import JobStatus, finish_job, job_done, list_job_runs, start_job
-from storage.runs.overview import agent_families, overview
-from storage.runs.runs import write_runs
+from storage.ledger import (
+    AlertState,
+    JobStatus,
+    finish_job,
+    list_alerts,
+    list_job_runs,
+    open_alert,
+    take_lease,
+)
+from storage.runs.benchmarks import agent_families, overview
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 NIGHT = date(2026, 3, 1)
@@ -20,15 +27,12 @@ JOB = {"job": "recalibrate", "benchmark": BENCHMARK, "family": "main", "date": N
 def test_every_attempt_of_a_job_is_kept(history: History) -> None:
     endings = (JobStatus.FAILED, JobStatus.KEPT, JobStatus.DONE)
     for number, status in enumerate(endings):
-        assert not job_done(history, **JOB)
         now = NOW + timedelta(minutes=number)
         with history.transaction():
-            attempt = start_job(history, **JOB, now=now)
+            attempt = take_lease(history, **JOB, owner="a", now=now, lease_for=days(1))
         assert list_job_runs(history)[0].status is JobStatus.RUNNING
         with history.transaction():
             finish_job(history, attempt, status=status, message=f"m{number}", now=now + days(1))
-    assert job_done(history, **JOB)
-    assert not job_done(history, **(JOB | {"date": NIGHT + timedelta(days=1)}))
     ledger = list_job_runs(history)
     assert [(run.attempt, run.status, run.message) for run in ledger] == [
         (3, JobStatus.DONE, "m2"),
@@ -45,7 +49,8 @@ def test_ledger_is_narrowed_by_benchmark_job_and_number(history: History) -> Non
     entries = [("recalibrate", BENCHMARK), ("report", ""), ("recalibrate", "other")]
     for job, benchmark in entries:
         with history.transaction():
-            start_job(history, job=job, benchmark=benchmark, family="", date=NIGHT, now=NOW)
+            attempt = {"job": job, "benchmark": benchmark, "family": "", "date": NIGHT}
+            take_lease(history, **attempt, owner="a", now=NOW, lease_for=days(1))
     assert [run.job for run in list_job_runs(history, benchmark=BENCHMARK)] == [
         "report",
         "recalibrate",

@@ -13,8 +13,9 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING
 from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
-from storage.runs.runs import list_runs, write_runs
+from storage.runs.runs import list_runs
 from storage.runs.verdicts import load_matrix
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 OUTCOMES = st.sampled_from([0, 1, "error", "timeout", "skipped"])

@@ -7,9 +7,10 @@ import pytest
 
 from storage.file.errors import SchemaError
 from storage.file.history import History
-from storage.file.migrate import Migration, apply_migrations, check_schema, shipped_migrations
+from storage.file.schema import Migration, apply_migrations, check_schema, shipped_migrations
 from tests.storage.builders import NOW
 
+HISTORY = Path("h")
 ONE = Migration(version=1, name="one", sql="CREATE TABLE t (i INTEGER);")
 TWO = Migration(version=2, name="two", sql="ALTER TABLE t ADD COLUMN j INTEGER;")
 BROKEN = Migration(version=2, name="two", sql="CREATE TABLE u (i INTEGER); CREATE TABLE t (i INT);")
@@ -45,7 +46,7 @@ def test_only_what_the_ledger_lacks_is_applied() -> None:
     assert apply_migrations(connection, [ONE, TWO]) == [2]
     assert apply_migrations(connection, [ONE, TWO]) == []
     assert [version for version, _, _ in ledger(connection)] == [1, 2]
-    check_schema(connection, [ONE, TWO], path="h")
+    check_schema(connection, HISTORY, migrations=[ONE, TWO])
 
 
 def test_failing_migration_leaves_the_former_schema() -> None:
@@ -54,14 +55,14 @@ def test_failing_migration_leaves_the_former_schema() -> None:
     with pytest.raises(duckdb.CatalogException):
         apply_migrations(connection, [ONE, BROKEN])
     assert [version for version, _, _ in ledger(connection)] == [1]
-    check_schema(connection, [ONE], path="h")
+    check_schema(connection, HISTORY, migrations=[ONE])
 
 
 def test_older_schema_is_refused_naming_both_versions() -> None:
     connection = duckdb.connect()
     apply_migrations(connection, [ONE])
     with pytest.raises(SchemaError, match=r"h has schema version 1, older than version 2.*migrate"):
-        check_schema(connection, [ONE, TWO], path="h")
+        check_schema(connection, HISTORY, migrations=[ONE, TWO])
 
 
 @pytest.mark.parametrize("read_only", [False, True])

@@ -7,19 +7,19 @@ import duckdb
 import numpy as np
 import pytest
 
-from storage.file.archives import verdict_source
+from storage.export import export_tables
 from storage.file.backups import write_backup
+from storage.file.checkup import history_facts
 from storage.file.errors import HistoryDamagedError
-from storage.file.export import export_tables
-from storage.file.facts import history_facts
 from storage.file.files import archive_folder
 from storage.file.history import History
 from storage.file.restore import restore_backup
-from storage.file.retention import archive_files, move_old_verdicts
-from storage.runs.overview import overview
-from storage.runs.revisions import list_revisions
-from storage.runs.runs import find_run, list_runs, write_runs
+from storage.file.upkeep import move_old_verdicts
+from storage.file.verify import list_archives, verdict_source
+from storage.runs.benchmarks import overview
+from storage.runs.runs import find_run, list_revisions, list_runs
 from storage.runs.verdicts import load_log, load_matrix, load_reasons
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, days, log
 from tests.storage.damage import filled
 
@@ -58,6 +58,11 @@ def everything(history: History) -> list[object]:
         [(item.outcome.tolist(), item.reason_index.tolist()) for item in logs],
         overview(history),
     ]
+
+
+def archive_files(history: History) -> list[Path]:
+    archives = history.check(lambda connection: list_archives(connection, history.path))
+    return [archive.path for archive in archives]
 
 
 def rows_in_table(history: History) -> int:
@@ -136,7 +141,10 @@ def test_run_imported_again_comes_back(path: Path) -> None:
 def test_crash_leaves_each_verdict_in_one_place(
     path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    target = {"publish": "storage.file.retention.publish", "commit": "storage.file.history.commit"}
+    target = {
+        "publish": "storage.file.upkeep.publish",
+        "commit": "storage.file.history.commit_with_sidecar",
+    }
     with History.open(path) as history:
         before = everything(history)
 

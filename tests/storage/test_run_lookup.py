@@ -6,7 +6,8 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import RunKind, RunPurpose
 from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
-from storage.runs.runs import find_run, list_runs, write_runs
+from storage.runs.runs import find_run, list_runs
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, START, bank, days, log
 
 

@@ -10,8 +10,9 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, PASS, RunKind, RunLog, RunPurpose
 from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
-from storage.runs.runs import find_run, list_runs, write_runs
+from storage.runs.runs import find_run, list_runs
 from storage.runs.verdicts import load_log, load_reasons
+from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 RICH = log(

@@ -7,11 +7,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.file.accept_loss import accept_loss, accepted_losses
+from storage.file.checkup import accept_loss, accepted_losses
 from storage.file.errors import HistoryDamagedError, HistoryError, HistoryNotFoundError
-from storage.file.files import sidecar_path
+from storage.file.files import publish, sidecar_path
 from storage.file.history import History
-from storage.file.sidecar import read_sidecar, write_sidecar
+from storage.file.sidecar import prepare_sidecar, read_sidecar
 from storage.runs.runs import list_runs
 from tests.storage.builders import BENCHMARK, EMPTY, NOW
 from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
@@ -221,7 +221,7 @@ def test_loss_is_accepted_for_a_reason_that_is_kept(path: Path) -> None:
     assert loss.lost.startswith(lost)
     with History.open(path) as history:
         assert history.notes == ()
-        assert history.check(accepted_losses) == [loss]
+        assert accepted_losses(history) == [loss]
         add_run(history, "x")
     after = read_sidecar(path)
     assert after is not None
@@ -248,6 +248,6 @@ def test_damaged_run_cannot_be_given_up(path: Path) -> None:
 def test_sidecar_round_trip(path: Path) -> None:
     sidecar = read_sidecar(path)
     assert sidecar is not None
-    write_sidecar(path, sidecar)
+    publish(prepare_sidecar(path, sidecar), sidecar_path(path))
     assert read_sidecar(path) == sidecar
     assert json.loads(sidecar_path(path).read_text())["format"] == 1

@@ -13,9 +13,9 @@ sys.path.insert(0, str(ROOT))
 
 from recurring_eval.records import MISSING, Bank, RunLog  # noqa: E402  # after the path
 from storage.file.history import History  # noqa: E402  # after the path
-from storage.ledger.job_runs import JobStatus, finish_job, start_job  # noqa: E402  # after the path
+from storage.ledger import JobStatus, finish_job, take_lease  # noqa: E402  # after the path
 from storage.runs.benchmarks import create_benchmark, save_bank  # noqa: E402  # after the path
-from storage.runs.runs import write_runs  # noqa: E402  # after the path
+from storage.runs.write_runs import write_runs  # noqa: E402  # after the path
 
 NOW = datetime(2026, 3, 1, 2, tzinfo=UTC)
 QUESTIONS = tuple(f"q{number:02d}" for number in range(20))
@@ -56,13 +56,15 @@ def make(path: Path) -> None:
             write_runs(history, "kept", changed, imported_at=NOW, replace=True)
         for status in (JobStatus.FAILED, JobStatus.DONE):
             with history.transaction():
-                attempt = start_job(
+                attempt = take_lease(
                     history,
                     job="recalibrate",
                     benchmark="kept",
                     family="main",
                     date=date(2026, 3, 1),
+                    owner="make.py",
                     now=NOW,
+                    lease_for=timedelta(hours=1),
                 )
                 finish_job(history, attempt, status=status, message="", now=NOW)
         history.checkpoint()

@@ -1,15 +1,13 @@
 """Exporting the history: one file per table, Parquet or CSV."""
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from storage.copy_out import copy_out
-from storage.file.commit_chain import table_names
+from storage.file.commits import table_names
 from storage.file.errors import HistoryError
-from storage.file.files import PARTIAL, publish
+from storage.file.files import partial_of, publish
 from storage.file.history import History
 
 OPTIONS: Final = {
@@ -60,7 +58,7 @@ def export_tables(
     format: str = "parquet",  # noqa: A002  # the word users know
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[ExportedTable]:
-    """Write one file per table into a folder; files of a former export are replaced.
+    """Write one file per table into a folder; files of a previous export are replaced.
 
     The tables ``verdicts``, ``verdict_revisions`` and ``runs`` name benchmarks, runs and
     questions as users do; the others are as stored. In CSV, text that begins like a
@@ -85,11 +83,10 @@ def export_tables(
         for name, query in queries.items():
             progress(name)
             target = folder / f"{name}.{format}"
-            partial = target.with_name(target.name + PARTIAL)
-            with _removed(partial):
-                if format == "csv":
-                    query = _neutralised(history, query)
-                n_rows = copy_out(history, query, partial, OPTIONS[format])
+            if format == "csv":
+                query = _neutralised(history, query)
+            with partial_of(target) as partial:
+                n_rows = history.copy_to(partial, query, OPTIONS[format])
                 publish(partial, target)
             exported.append(ExportedTable(table=name, path=target, n_rows=n_rows))
     except OSError as error:
@@ -109,12 +106,3 @@ def _neutralised(history: History, query: str) -> str:
             text = f"CASE WHEN {marked} THEN '''' || {text} ELSE {text} END"
         chosen.append(f'{text} AS "{name}"')
     return f"SELECT {', '.join(chosen)} FROM ({query})"
-
-
-@contextlib.contextmanager
-def _removed(partial: Path) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)

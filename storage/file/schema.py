@@ -1,17 +1,18 @@
 """Numbered schema migrations and the ledger that proves which were applied."""
 
+import functools
 import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Final
 
 import duckdb
 
-from storage.file.commit_chain import append_commit, has_chain
+from storage.file.commits import append_commit, has_chain
 from storage.file.errors import SchemaError
 
 LEDGER: Final = """
@@ -49,11 +50,11 @@ class Migration:
         return hashlib.sha256(self.sql.replace("\r\n", "\n").encode()).hexdigest()
 
 
-def shipped_migrations(folder: Traversable | None = None) -> tuple[Migration, ...]:
+@functools.cache
+def shipped_migrations() -> tuple[Migration, ...]:
     """Migrations of this program in order of version."""
-    source = folder if folder is not None else files("storage.file") / "migrations"
     found = []
-    for entry in source.iterdir():
+    for entry in (files("storage.file") / "migrations").iterdir():
         match = FILE_NAME.fullmatch(entry.name)
         if match is not None:
             sql = entry.read_text(encoding="utf-8")
@@ -61,21 +62,21 @@ def shipped_migrations(folder: Traversable | None = None) -> tuple[Migration, ..
     return tuple(sorted(found, key=lambda migration: migration.version))
 
 
-def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
-    """Tell the version of the connected database's schema; 0 if it is no history."""
-    return max((version for version, _, _ in _ledger(connection)), default=0)
-
-
 def check_schema(
     connection: duckdb.DuckDBPyConnection,
-    migrations: Sequence[Migration],
+    path: Path,
     *,
-    path: str,
     older: bool = False,
-) -> None:
-    """Refuse a file whose schema is not exactly the one of `migrations`.
+    migrations: Sequence[Migration] | None = None,
+) -> int:
+    """Refuse a file whose schema is not exactly that of the migrations, by default the shipped.
 
     With `older`, one that they would bring up to date is accepted, too.
+
+    Returns
+    -------
+    int
+        Version of the file's schema.
 
     Raises
     ------
@@ -83,25 +84,38 @@ def check_schema(
         For a file without a ledger, and for a newer, older or edited schema,
         naming both versions.
     """
+    known = shipped_migrations() if migrations is None else migrations
     ledger = _ledger(connection)
-    ours = migrations[-1].version
+    ours = known[-1].version
     if not ledger:
         raise SchemaError(
             f"{path} is a DuckDB file but not a history of recurring-eval; "
             "give the path of a history or create one with `recurring-eval init`"
         )
-    theirs = max(version for version, _, _ in ledger)
+    theirs, _, tables = ledger[-1]
     if theirs > ours:
         raise SchemaError(
             f"{path} has schema version {theirs}, newer than version {ours} of this program; "
             "upgrade recurring-eval"
         )
-    _refuse_edits(connection, ledger, migrations, path=path)
+    shipped = {migration.version: migration.checksum for migration in known}
+    for version, checksum, _ in ledger:
+        if shipped.get(version) != checksum:
+            raise SchemaError(
+                f"{path} has schema version {theirs}, but its migration {version} differs from "
+                f"the one of this program (schema version {ours}); use the program that made it"
+            )
+    if tables != _tables_checksum(connection):
+        raise SchemaError(
+            f"the tables of {path} (schema version {theirs}) were edited outside recurring-eval "
+            f"(schema version {ours}); restore a backup or undo the edit"
+        )
     if theirs < ours and not older:
         raise SchemaError(
             f"{path} has schema version {theirs}, older than version {ours} of this program; "
             "run `recurring-eval migrate`"
         )
+    return theirs
 
 
 def apply_migrations(
@@ -135,35 +149,12 @@ def apply_migrations(
                 ],
             )
             if has_chain(connection):
-                append_commit(connection, migration.checksum)
+                append_commit(connection)
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")
             raise
     return [migration.version for migration in pending]
-
-
-def _refuse_edits(
-    connection: duckdb.DuckDBPyConnection,
-    ledger: Sequence[tuple[int, str, str]],
-    migrations: Sequence[Migration],
-    *,
-    path: str,
-) -> None:
-    ours = migrations[-1].version
-    theirs = max(version for version, _, _ in ledger)
-    shipped = {migration.version: migration.checksum for migration in migrations}
-    for version, checksum, _ in ledger:
-        if shipped.get(version) != checksum:
-            raise SchemaError(
-                f"{path} has schema version {theirs}, but its migration {version} differs from "
-                f"the one of this program (schema version {ours}); use the program that made it"
-            )
-    if ledger[-1][2] != _tables_checksum(connection):
-        raise SchemaError(
-            f"the tables of {path} (schema version {theirs}) were edited outside recurring-eval "
-            f"(schema version {ours}); restore a backup or undo the edit"
-        )
 
 
 def _ledger(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, str, str]]:

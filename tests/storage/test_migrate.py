@@ -7,16 +7,15 @@ import duckdb
 import pytest
 
 from storage.file.backups import list_backups
+from storage.file.checkup import history_facts
 from storage.file.errors import HistoryDamagedError, SchemaError
-from storage.file.facts import history_facts
 from storage.file.files import sidecar_path
 from storage.file.history import History
-from storage.file.migrate import shipped_migrations
-from storage.file.upgrade import upgrade
-from storage.ledger.job_runs import JobStatus, list_job_runs
-from storage.runs.overview import overview
-from storage.runs.revisions import list_revisions
-from storage.runs.runs import find_run, list_runs
+from storage.file.schema import shipped_migrations
+from storage.file.upkeep import migrate
+from storage.ledger import JobStatus, list_job_runs
+from storage.runs.benchmarks import overview
+from storage.runs.runs import find_run, list_revisions, list_runs
 from storage.runs.verdicts import load_matrix
 from tests.storage.builders import NOW
 from tests.storage.damage import filled
@@ -51,7 +50,7 @@ def test_past_schema_is_refused_then_migrated_with_all_it_holds(
     with pytest.raises(SchemaError, match=rf"version {version}, older than version {LATEST}.*migr"):
         History.open(path)
     verdicts = rows(path, "SELECT * FROM verdict ORDER BY ALL")
-    done = upgrade(path, backup_folder=tmp_path / "backups", now=NOW)
+    done = migrate(path, backup_folder=tmp_path / "backups", now=NOW)
     assert (done.before, done.after) == (version, LATEST)
     assert rows(path, "SELECT * FROM verdict ORDER BY ALL") == verdicts
     with History.open(path) as history:
@@ -67,7 +66,7 @@ def test_past_schema_is_refused_then_migrated_with_all_it_holds(
     assert done.backup is not None
     assert rows(done.backup.path, "SELECT max(version) FROM schema_migration") == [(version,)]
     assert rows(done.backup.path, "SELECT * FROM verdict ORDER BY ALL") == verdicts
-    again = upgrade(path, backup_folder=tmp_path / "backups", now=NOW)
+    again = migrate(path, backup_folder=tmp_path / "backups", now=NOW)
     assert again.backup is None
     assert len(list_backups(tmp_path / "backups", path)) == 1
 
@@ -78,7 +77,7 @@ def test_newer_schema_is_refused_untouched(tmp_path: Path) -> None:
         connection.execute("INSERT INTO schema_migration VALUES (99, 'later', 'x', 'y', NULL)")
     before = path.read_bytes()
     with pytest.raises(SchemaError, match=f"version 99, newer than version {LATEST}"):
-        upgrade(path, backup_folder=tmp_path / "backups", now=NOW)
+        migrate(path, backup_folder=tmp_path / "backups", now=NOW)
     assert path.read_bytes() == before
     assert not (tmp_path / "backups").exists()
 
@@ -88,7 +87,7 @@ def test_edited_schema_is_refused_untouched(tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("ALTER TABLE verdict ADD COLUMN note VARCHAR")
     with pytest.raises(SchemaError, match="edited outside recurring-eval"):
-        upgrade(path, backup_folder=tmp_path / "backups", now=NOW)
+        migrate(path, backup_folder=tmp_path / "backups", now=NOW)
     assert not (tmp_path / "backups").exists()
 
 
@@ -97,7 +96,7 @@ def test_damaged_history_is_not_migrated(tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("DELETE FROM verdict WHERE run_id = 2")
     with pytest.raises(HistoryDamagedError, match=r"run run-1 \(kept\) has lost its 20 verdicts"):
-        upgrade(path, backup_folder=tmp_path / "backups", now=NOW)
+        migrate(path, backup_folder=tmp_path / "backups", now=NOW)
     assert not sidecar_path(path).exists()
 
 
@@ -109,9 +108,9 @@ def test_failing_migration_leaves_history_and_backup(
     def fail(*_: object, **__: object) -> None:
         raise duckdb.IOException("IO Error: No space left on device")
 
-    monkeypatch.setattr("storage.file.upgrade.apply_migrations", fail)
+    monkeypatch.setattr("storage.file.upkeep.apply_migrations", fail)
     with pytest.raises(Exception, match="No space left on device; free some space"):
-        upgrade(path, backup_folder=tmp_path / "backups", now=NOW)
+        migrate(path, backup_folder=tmp_path / "backups", now=NOW)
     assert rows(path, "SELECT max(version) FROM schema_migration") == [(1,)]
     monkeypatch.undo()
-    assert upgrade(path, backup_folder=tmp_path / "backups", now=NOW).after == LATEST
+    assert migrate(path, backup_folder=tmp_path / "backups", now=NOW).after == LATEST

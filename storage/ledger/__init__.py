@@ -1,1 +1,0 @@
-"""Which job ran when, under whose lease, and what it raised."""

@@ -1,1 +1,0 @@
-"""Adaptive sessions and their steps."""
