@@ -15,7 +15,7 @@ from recurring_eval.response_matrix import ResponseMatrix
 from storage.file.history import History
 from storage.runs.benchmarks import bank_by_version, current_bank
 from storage.runs.verdicts import load_matrix
-from storage.sessions.adaptive_sessions import SessionStep
+from storage.sessions import SessionStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

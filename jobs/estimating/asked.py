@@ -1,37 +1,41 @@
-"""What a run was asked: a subset, questions step by step, or the whole bank."""
+"""What a run was asked, and the calibration it was asked under."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs.estimating.under_calibration import calibration_for_partial, calibration_in_force
-from recurring_eval.errors import InputError
-from storage.calibrations.calibration_records import CalibrationRecord
-from storage.calibrations.calibrations import calibration_by_id
+from recurring_eval.errors import InputError, NotEnoughDataError
+from storage.calibrations.calibrations import (
+    CalibrationInfo,
+    calibration_by_id,
+    latest_calibration,
+)
 from storage.calibrations.subsets import SubsetRecord, find_subset
 from storage.file.history import History
-from storage.sessions import SessionRecord, session_by_id
+from storage.runs.benchmarks import bank_by_version
+from storage.sessions import session_by_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepByStep:
-    """Questions that an adaptive method asked.
+    """Questions that were chosen one after the other.
 
     Attributes
     ----------
-    session : SessionRecord or None
-        None where the history does not know it.
     question_ids : frozenset of str
         Asked, with or without a valid verdict.
+    k : int
+        Valid verdicts that were wanted, as far as is known.
+    chosen_by : str
+        Method; empty where it is not known.
+    calibration_id : int or None
+        Under which they were chosen, where it is known.
     """
 
-    session: SessionRecord | None
     question_ids: frozenset[str]
-
-    @property
-    def k(self) -> int:
-        """Questions that were wanted, as far as is known."""
-        return len(self.question_ids) if self.session is None else self.session.k
+    k: int
+    chosen_by: str = ""
+    calibration_id: int | None = None
 
 
 Asked = SubsetRecord | StepByStep | None
@@ -58,7 +62,7 @@ def find_asked(
     session_id : str or None
     own_questions : callable
         Gives the questions that the run has verdicts on, missing ones included; called
-        for a session that the history does not know or that has no steps.
+        for a session that the history does not have or that has no steps.
 
     Raises
     ------
@@ -74,27 +78,64 @@ def find_asked(
     try:
         session = session_by_id(history, session_id)
     except InputError:
-        return StepByStep(session=None, question_ids=frozenset(own_questions()))
+        questions = frozenset(own_questions())
+        return StepByStep(question_ids=questions, k=len(questions))
     _require_benchmark(f"session {session_id!r}", session.benchmark, run_key, benchmark)
     asked = frozenset(step.question_id for step in session.steps) or frozenset(own_questions())
-    return StepByStep(session=session, question_ids=asked)
+    return StepByStep(
+        question_ids=asked,
+        k=session.k,
+        chosen_by=session.method,
+        calibration_id=session.calibration_id,
+    )
 
 
 def calibration_under_which(
     history: History, benchmark: str, family: str, at: datetime, asked: Asked
-) -> CalibrationRecord:
-    """Load the calibration under which a run that started at a time was asked.
+) -> CalibrationInfo:
+    """Find the calibration under which a run that started at a time was asked.
+
+    For a subset it is the one in use when the run started; where that one is missing or lacks a
+    question of the subset, the one that chose the subset: the start of a run is often known to
+    the day only, and may then seem to lie before the subset it was asked for.
 
     Raises
     ------
     NotEnoughDataError
         If there is none.
     """
-    if isinstance(asked, SubsetRecord):
-        return calibration_for_partial(history, benchmark, family, at, asked)
-    if asked is not None and asked.session is not None:
-        return calibration_by_id(history, asked.session.calibration_id)
-    return calibration_in_force(history, benchmark, family, at)
+    if isinstance(asked, StepByStep) and asked.calibration_id is not None:
+        return calibration_by_id(history, asked.calibration_id)
+    if isinstance(asked, SubsetRecord) and asked.calibration_id is not None:
+        info = latest_calibration(history, benchmark, family, data_before=at)
+        if info is None or not _questions(history, info) >= set(asked.subset.question_ids):
+            return calibration_by_id(history, asked.calibration_id)
+    return calibration_in_use(history, benchmark, family, at)
+
+
+def calibration_in_use(
+    history: History, benchmark: str, family: str, at: datetime | None = None
+) -> CalibrationInfo:
+    """Find the latest calibration whose data end before a time, or the latest of all.
+
+    Raises
+    ------
+    NotEnoughDataError
+        If there is none.
+    """
+    info = latest_calibration(history, benchmark, family, data_before=at)
+    if info is not None:
+        return info
+    when = "" if at is None else f" with data that end before {at:%Y-%m-%d %H:%M} UTC"
+    earlier = "" if at is None else " with --as-of a date before that"
+    raise NotEnoughDataError(
+        f"benchmark {benchmark!r}, family {family!r} has no calibration{when}; "
+        f"run `recurring-eval recalibrate`{earlier}"
+    )
+
+
+def _questions(history: History, info: CalibrationInfo) -> set[str]:
+    return set(bank_by_version(history, info.benchmark, info.bank_version).question_ids)
 
 
 def _require_benchmark(what: str, its_own: str, run_key: str, benchmark: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from jobs.app.targets import Target
 from jobs.importing.verdict_counts import Verdicts
 from recurring_eval.records import Run, ScoreEstimate
-from storage.calibrations.calibration_records import CalibrationRecord
+from storage.calibrations.calibrations import StoredCalibration
 from storage.calibrations.estimates import FullRunCheck
 from storage.calibrations.subsets import SubsetRecord
 
@@ -24,7 +24,7 @@ class JudgedRun:
     verdicts : Verdicts
         On the calibration's questions.
     full_pass_rate : float
-    calibration : CalibrationRecord
+    calibration : StoredCalibration
         Its data end before the run.
     subsets : tuple of SubsetRecord
         In force when the run started, one per size.
@@ -33,7 +33,7 @@ class JudgedRun:
     run: Run
     verdicts: Verdicts
     full_pass_rate: float
-    calibration: CalibrationRecord
+    calibration: StoredCalibration
     subsets: tuple[SubsetRecord, ...]
 
 
@@ -49,7 +49,7 @@ def check_row(
         method=estimate.method,
         k=k,
         subset_id=subset_id,
-        calibration_id=judged.calibration.calibration_id,
+        calibration_id=judged.calibration.info.calibration_id,
         estimate=estimate.pass_rate,
         low=estimate.low,
         high=estimate.high,

@@ -1,89 +1,38 @@
-"""Full runs against what HSPR would have said, had it asked them question by question."""
+"""Full runs against what every checked method would have said of them."""
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from jobs.app.app import App
 from jobs.app.targets import Target, choose_targets
+from jobs.estimating.asked import StepByStep
 from jobs.estimating.check_rows import CheckSummary, JudgedRun, check_row, summarise
+from jobs.estimating.estimate import estimate_under
 from jobs.estimating.subset_versions import SubsetVersions
-from jobs.estimating.under_calibration import estimate_under
 from jobs.importing.verdict_counts import Verdicts
-from jobs.nights.fit import SUBSET_METHODS
 from jobs.randomness import generator
 from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.hspr import run_checkpoints
-from recurring_eval.methods import method_named
-from recurring_eval.methods.hspr import HSPR
+from recurring_eval.methods.fixed import FixedMethod
+from recurring_eval.methods.registry import checked_methods
+from recurring_eval.methods.steps import StepMethod, drawn_order
 from recurring_eval.records import Run, RunKind
-from storage.calibrations.calibration_records import CalibrationRecord
-from storage.calibrations.calibrations import calibration_by_id, list_calibrations
+from storage.calibrations.calibrations import (
+    StoredCalibration,
+    list_calibrations,
+    load_calibration,
+)
 from storage.calibrations.estimates import FullRunCheck, save_checks
 from storage.file.history import History
 from storage.runs.runs import find_run, list_runs
 
+CHECKED = checked_methods()
+KINDS = tuple({kind.name: kind for method in CHECKED for kind in method.models}.values())
 TELL_EVERY = 10
-"""Runs between two lines of progress; each takes about a second."""
-
-
-def check_step_by_step(app: App, judged: Sequence[JudgedRun]) -> list[FullRunCheck]:
-    """Ask each run's own verdicts along one path and estimate it at every size.
-
-    The sizes are those of the calibration's residuals that leave something to estimate.
-    Runs whose calibration has no sources are left out.
-    """
-    able = [one for one in judged if sizes_of(one)]
-    rows: list[FullRunCheck] = []
-    for done, one in enumerate(able):
-        if done % TELL_EVERY == 0:
-            app.console.progress(
-                f"asking full run {done + 1} of {len(able)} question by question ({HSPR.name})"
-            )
-        rows += _check_run(app, one)
-    return rows
-
-
-def sizes_of(judged: JudgedRun) -> list[int]:
-    """Numbers of questions at which HSPR judges a run; empty where it cannot."""
-    if judged.calibration.hspr is None:
-        return []
-    n_valid = int((judged.verdicts.trials > 0).sum())
-    known = {r.k for r in judged.calibration.residuals if r.method == HSPR.name}
-    return sorted(k for k in known if k < n_valid)
-
-
-def _check_run(app: App, judged: JudgedRun) -> list[FullRunCheck]:
-    calibration, verdicts = judged.calibration, judged.verdicts
-    if calibration.hspr is None:
-        return []
-    sizes, valid = sizes_of(judged), verdicts.trials > 0
-    results = run_checkpoints(
-        calibration.hspr.model,
-        verdicts.passes,
-        verdicts.trials,
-        budgets=sizes,
-        config=calibration.hspr.config,
-        rng=generator(app.settings.seed, "check", HSPR.name, judged.run.run_key),
-        population=valid,
-    )
-    rows = []
-    for k, result in zip(sizes, results, strict=True):
-        asked = set(result.asked)
-        estimate = estimate_under(
-            app.view(judged.run.benchmark),
-            calibration,
-            verdicts,
-            subset=None,
-            asked=np.array([question in asked for question in calibration.model.question_ids]),
-            method=HSPR,
-            population=valid,
-        )
-        rows.append(check_row(judged, estimate, k=k, subset_id=None, now=app.clock.now()))
-    return rows
+"""Runs between two lines of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +65,7 @@ def check_full_runs(
 
     Each run is judged by the latest calibration whose data end before the run, from
     its own verdicts and over its own valid questions: for every k on the questions of
-    the subset in force, and on those that ``hspr`` would have asked.
+    the subset in use, and on those that each step-by-step method would have asked.
 
     Parameters
     ----------
@@ -144,8 +93,11 @@ def check_full_runs(
     rows: list[FullRunCheck] = []
     summary: list[CheckSummary] = []
     for target, of_target in judged.items():
-        found = [row for one in of_target for row in _check_by_subsets(app, one)]
-        found += check_step_by_step(app, of_target)
+        found = []
+        for done, one in enumerate(of_target):
+            if done % TELL_EVERY == 0:
+                app.console.progress(f"checking full run {done + 1} of {len(of_target)}")
+            found += [*_check_by_subsets(app, one), *_check_by_steps(app, one)]
         found.sort(key=lambda row: (row.started_at, row.run_key, row.method, row.k))
         rows += found
         summary += summarise(found, target)
@@ -223,9 +175,10 @@ def _judge_target(
     versions = SubsetVersions.load(history, target)
     judged: list[JudgedRun] = []
     for calibration_id, group in by_calibration.items():
-        calibration = calibration_by_id(history, calibration_id)
+        info = next(info for info in calibrations if info.calibration_id == calibration_id)
+        calibration = load_calibration(history, info, KINDS)
         for one in _judge_group(app, history, calibration, group, versions):
-            if versions.in_force(one.run.started_at) or sizes_of(one):
+            if versions.in_force(one.run.started_at) or _any_steps(one):
                 judged.append(one)
                 continue
             skipped[one.run.run_key] = (
@@ -238,15 +191,13 @@ def _judge_target(
 def _judge_group(
     app: App,
     history: History,
-    calibration: CalibrationRecord,
+    calibration: StoredCalibration,
     runs: Sequence[Run],
     versions: SubsetVersions,
 ) -> list[JudgedRun]:
     """Load the verdicts of the runs that one calibration judges."""
-    ids = calibration.model.question_ids
-    matrix = app.view(calibration.benchmark).matrix(
-        history, runs, ids, bank_version=calibration.bank_version
-    )
+    ids, info = calibration.fitted.question_ids, calibration.info
+    matrix = app.view(info.benchmark).matrix(history, runs, ids, bank_version=info.bank_version)
     known, scores = set(ids), matrix.pass_rates()
     return [
         JudgedRun(
@@ -267,20 +218,63 @@ def _judge_group(
 
 
 def _check_by_subsets(app: App, judged: JudgedRun) -> list[FullRunCheck]:
-    view = app.view(judged.run.benchmark)
-    checks = []
-    for record, name in itertools.product(judged.subsets, SUBSET_METHODS):
-        estimate = estimate_under(
-            view,
-            judged.calibration,
-            judged.verdicts,
-            subset=record.subset,
-            method=method_named(name),
-            population=judged.verdicts.trials > 0,
+    view, fitted = app.view(judged.run.benchmark), judged.calibration.fitted
+    fixed = [method for method in CHECKED if isinstance(method, FixedMethod)]
+    return [
+        check_row(
+            judged,
+            estimate_under(
+                view, judged.calibration, judged.verdicts, record, method, valid_only=True
+            ),
+            k=record.subset.k,
+            subset_id=record.subset_id,
+            now=app.clock.now(),
         )
-        row = check_row(
-            judged, estimate, k=record.subset.k, subset_id=record.subset_id, now=app.clock.now()
+        for record, method in itertools.product(judged.subsets, fixed)
+        if method.design == record.subset.design and fitted.has(method.models)
+    ]
+
+
+def _check_by_steps(app: App, judged: JudgedRun) -> list[FullRunCheck]:
+    """Ask the run's own verdicts along one path of each method and estimate it at every size."""
+    view, verdicts = app.view(judged.run.benchmark), judged.verdicts
+    fitted, valid = judged.calibration.fitted, verdicts.trials > 0
+    rows = []
+    for method, sizes in _step_methods(judged):
+        rng = generator(app.settings.seed, "check", method.name, judged.run.run_key)
+        replayed = method.replay(
+            fitted,
+            verdicts.passes[np.newaxis],
+            verdicts.trials[np.newaxis],
+            ks=sizes,
+            population=valid[np.newaxis],
+            orders=drawn_order(fitted.question_ids, rng)[np.newaxis],
         )
-        # The estimate goes by the short name of `stratified+weighted`, checks by the full one.
-        checks.append(replace(row, method=name))
-    return checks
+        for at_k in replayed:
+            questions = np.array(fitted.question_ids)[at_k.observed[0]].tolist()
+            asked = StepByStep(question_ids=frozenset(questions), k=at_k.k, chosen_by=method.name)
+            estimate = estimate_under(
+                view,
+                judged.calibration,
+                verdicts,
+                asked,
+                method,
+                valid_only=True,
+                scores=at_k.scores,
+            )
+            rows.append(check_row(judged, estimate, k=at_k.k, subset_id=None, now=app.clock.now()))
+    return rows
+
+
+def _step_methods(judged: JudgedRun) -> Iterator[tuple[StepMethod, list[int]]]:
+    """Methods with residuals in the calibration, and their sizes that leave something to ask."""
+    n_valid = int((judged.verdicts.trials > 0).sum())
+    for method in CHECKED:
+        if isinstance(method, StepMethod) and method.works_with(judged.calibration.fitted):
+            known = {r.k for r in judged.calibration.residuals if r.method == method.name}
+            if sizes := sorted(k for k in known if k < n_valid):
+                yield method, sizes
+
+
+def _any_steps(judged: JudgedRun) -> bool:
+    return any(True for _ in _step_methods(judged))

@@ -5,14 +5,15 @@ from pathlib import Path
 from jobs.app.app import App
 from jobs.app.targets import one_benchmark
 from jobs.estimating.asked import calibration_under_which, find_asked
+from jobs.estimating.estimate import AUTO, chosen_method
 from jobs.estimating.run_estimates import RunEstimate, estimate_verdicts
-from jobs.estimating.under_calibration import AUTO
 from jobs.harnesses.harness import ReadOptions
 from jobs.importing.addressing import Addressing, asked_subset
 from jobs.importing.rules import with_stored_rules
 from jobs.importing.sources import read_sources
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
+from storage.calibrations.calibrations import load_calibration
 from storage.calibrations.subsets import subset_benchmarks
 from storage.runs.benchmarks import benchmark_names
 
@@ -78,10 +79,10 @@ def estimate_file(
             session_id=log.session_id,
             own_questions=lambda: log.question_ids,
         )
-        calibration = calibration_under_which(
-            history, name, log.agent_family, log.started_at, asked
-        )
-        unknown = sorted(set(log.question_ids) - set(calibration.model.question_ids))
+        info = calibration_under_which(history, name, log.agent_family, log.started_at, asked)
+        estimator = chosen_method(method, asked)
+        calibration = load_calibration(history, info, estimator.models)
+        unknown = sorted(set(log.question_ids) - set(calibration.fitted.question_ids))
         if unknown:
             shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
             raise InputError(
@@ -92,10 +93,10 @@ def estimate_file(
         return estimate_verdicts(
             view,
             calibration,
-            view.verdicts_of_log(log, calibration.model.question_ids),
+            view.verdicts_of_log(log, calibration.fitted.question_ids),
             run_key=log.run_key,
             asked=asked,
-            method=method,
+            method=estimator,
         )
 
 

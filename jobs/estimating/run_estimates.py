@@ -9,11 +9,13 @@ from jobs.app.app import App
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.targets import Target
 from jobs.estimating.asked import Asked, StepByStep, calibration_under_which, find_asked
-from jobs.estimating.under_calibration import AUTO, chosen_method, estimate_under
+from jobs.estimating.estimate import AUTO, chosen_method, estimate_under
 from jobs.importing.verdict_counts import Verdicts
 from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.methods.fixed import FixedMethod
+from recurring_eval.methods.steps import StepMethod
 from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind, ScoreEstimate
-from storage.calibrations.calibration_records import CalibrationRecord
+from storage.calibrations.calibrations import StoredCalibration, load_calibration
 from storage.calibrations.estimates import list_estimates, save_estimate
 from storage.calibrations.subsets import SubsetRecord
 from storage.file.history import History
@@ -79,7 +81,7 @@ def estimate_run(
     InputError
         If the run is unknown or has no valid verdict on the questions.
     NotEnoughDataError
-        If no calibration was in force when it started.
+        If no calibration was in use when it started.
     """
     with app.open_history(read_only=True) as history:
         run = find_run(history, reference, benchmark=benchmark)
@@ -110,12 +112,14 @@ def estimate_stored(
     )
     target = (run.benchmark, run.agent_family)
     chosen_later = isinstance(asked, SubsetRecord) and asked.subset_id != run.subset_id
-    calibration = calibration_under_which(
+    info = calibration_under_which(
         history, *target, run.started_at, None if chosen_later else asked
     )
+    estimator = chosen_method(method, asked)
+    calibration = load_calibration(history, info, estimator.models)
     view = app.view(run.benchmark)
     row = view.matrix(
-        history, [run], calibration.model.question_ids, bank_version=calibration.bank_version
+        history, [run], calibration.fitted.question_ids, bank_version=info.bank_version
     )
     return estimate_verdicts(
         view,
@@ -123,7 +127,7 @@ def estimate_stored(
         Verdicts(passes=row.passes[0], trials=row.trials[0], started_at=run.started_at),
         run_key=run.run_key,
         asked=asked,
-        method=method,
+        method=estimator,
     )
 
 
@@ -169,12 +173,12 @@ def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> 
 
 def estimate_verdicts(
     view: BenchmarkView,
-    calibration: CalibrationRecord,
+    calibration: StoredCalibration,
     verdicts: Verdicts,
     *,
     run_key: str,
     asked: Asked,
-    method: str,
+    method: FixedMethod | StepMethod,
 ) -> RunEstimate:
     """Estimate verdicts under a calibration and count what stands behind the estimate.
 
@@ -184,13 +188,11 @@ def estimate_verdicts(
         If the whole bank was asked and too few questions have a valid verdict, or the
         method cannot estimate from what was asked.
     """
-    ids = calibration.model.question_ids
-    record = asked if isinstance(asked, SubsetRecord) else None
-    steps = asked if isinstance(asked, StepByStep) else None
-    if record is not None:
-        chosen, k = frozenset(record.subset.question_ids), record.subset.k
-    elif steps is not None:
-        chosen, k = steps.question_ids, steps.k
+    ids = calibration.fitted.question_ids
+    if isinstance(asked, SubsetRecord):
+        chosen, k = frozenset(asked.subset.question_ids), asked.subset.k
+    elif isinstance(asked, StepByStep):
+        chosen, k = asked.question_ids, asked.k
     else:
         chosen, k = frozenset(ids), len(ids)
     inside = np.array([question in chosen for question in ids])
@@ -203,18 +205,11 @@ def estimate_verdicts(
         )
     return RunEstimate(
         run_key=run_key,
-        benchmark=calibration.benchmark,
+        benchmark=calibration.info.benchmark,
         k=k,
-        subset_id=None if record is None else record.subset_id,
-        calibration_id=calibration.calibration_id,
-        estimate=estimate_under(
-            view,
-            calibration,
-            verdicts,
-            subset=None if record is None else record.subset,
-            asked=None if steps is None else inside,
-            method=chosen_method(method, step_by_step=steps is not None),
-        ),
+        subset_id=asked.subset_id if isinstance(asked, SubsetRecord) else None,
+        calibration_id=calibration.info.calibration_id,
+        estimate=estimate_under(view, calibration, verdicts, asked, method),
         n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),
         n_questions=len(ids),
         failing_reasons=view.failing_reasons,

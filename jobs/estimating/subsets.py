@@ -4,15 +4,16 @@ from dataclasses import dataclass
 
 from jobs.app.app import App
 from jobs.app.targets import Target, one_target
-from jobs.estimating.under_calibration import calibration_in_force, choosing_method
-from jobs.nights.fit import replay_residuals
+from jobs.estimating.asked import calibration_in_use
+from jobs.estimating.estimate import choosing_method
+from jobs.nights.fit import fixed_method_residuals
 from recurring_eval.errors import InputError
-from recurring_eval.methods.hspr import HSPR
-from recurring_eval.replay import ReplayResidual
+from recurring_eval.methods.fixed import FixedMethod
+from recurring_eval.methods.registry import checked_methods
+from recurring_eval.records import ReplayResidual
 from recurring_eval.subsets import STRATIFIED, stratified_subset
 from recurring_eval.validation import require_subset_size
-from storage.calibrations.calibration_records import CalibrationRecord
-from storage.calibrations.calibrations import add_residuals
+from storage.calibrations.calibrations import StoredCalibration, add_residuals, load_calibration
 from storage.calibrations.subsets import SubsetRecord, find_subset, published_subset, save_subset
 from storage.file.history import History
 from storage.runs.runs import list_runs
@@ -47,7 +48,7 @@ def request_subset(
     """Hand out the published subset of k questions.
 
     For a k the nightly job has not prepared, one is built from the calibration
-    in force and published, with the residuals its intervals need; the nightly
+    in use and published, with the residuals its intervals need; the nightly
     job keeps it up from then on.
 
     Parameters
@@ -74,26 +75,25 @@ def request_subset(
         )
     with app.open_history(read_only=True) as history:
         target = one_target(history, benchmark=benchmark, family=family)
-        calibration = calibration_in_force(history, target.benchmark, target.family)
-        n = calibration.model.n_questions
+        calibration = load_calibration(history, calibration_in_use(history, *target.key))
+        info, rasch = calibration.info, calibration.fitted.rasch
+        n = rasch.n_questions
         require_subset_size(k, n)
         found = published_subset(history, target.benchmark, target.family, k, design)
-        if found is not None and found.subset.bank_version == calibration.bank_version:
+        if found is not None and found.subset.bank_version == info.bank_version:
             return RequestedSubset(record=found, n_questions=n, is_new=False)
         residuals = _residuals(app, history, target, calibration, k)
-    subset = stratified_subset(
-        calibration.model, calibration.bank_version, k, seed=app.settings.seed
-    )
+    subset = stratified_subset(rasch, info.bank_version, k, seed=app.settings.seed)
     with app.open_history() as history:
         with history.transaction():
             if residuals:
-                add_residuals(history, calibration, residuals)
+                add_residuals(history, info, residuals)
             subset_id = save_subset(
                 history,
                 subset,
                 benchmark=target.benchmark,
                 family=target.family,
-                calibration_id=calibration.calibration_id,
+                calibration_id=info.calibration_id,
                 published_at=app.clock.now(),
             )
         history.checkpoint()
@@ -101,18 +101,22 @@ def request_subset(
 
 
 def _residuals(
-    app: App, history: History, target: Target, calibration: CalibrationRecord, k: int
+    app: App, history: History, target: Target, calibration: StoredCalibration, k: int
 ) -> list[ReplayResidual]:
     """Replay the calibration's own runs at a size it has no residuals for."""
-    if any(r.k == k and r.method != HSPR.name for r in calibration.residuals):
+    fixed = {method.name for method in checked_methods() if isinstance(method, FixedMethod)}
+    if any(r.k == k and r.method in fixed for r in calibration.residuals):
         return []
-    used = set(calibration.model.run_ids)
+    used = set(calibration.fitted.rasch.run_ids)
     runs = [
         run
         for run in list_runs(history, target.benchmark, family=target.family)
         if run.run_key in used
     ]
     matrix = app.view(target.benchmark).matrix(
-        history, runs, calibration.model.question_ids, bank_version=calibration.bank_version
+        history,
+        runs,
+        calibration.fitted.question_ids,
+        bank_version=calibration.info.bank_version,
     )
-    return replay_residuals(matrix, [k], seed=app.settings.seed)
+    return fixed_method_residuals(matrix, [k], seed=app.settings.seed)

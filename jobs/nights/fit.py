@@ -1,213 +1,81 @@
-"""A night's sources for hierarchical score posterior recovery (HSPR), and how well they do."""
+"""Everything a night computes from its runs: fitted models, and residuals of every method."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Final, Literal
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jobs.randomness import generator
-from recurring_eval.calibration import (
-    MirtModel,
-    RaschModel,
-    fit_rasch,
-    held_out_log_likelihood,
-    select_mirt,
-)
+from recurring_eval.calibration import RaschModel, fit_rasch, held_out_log_likelihood
 from recurring_eval.errors import FitError, NotEnoughDataError
-from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
-from recurring_eval.hspr import (
-    HsprCalibration,
-    calibrate_average,
-    calibrate_staged,
-    signature_rows,
-)
-from recurring_eval.hspr.selection import best_candidate
 from recurring_eval.intervals import run_to_run_variance
 from recurring_eval.irt import pass_probability
-from recurring_eval.methods import method_named
+from recurring_eval.methods.calibration import OFF, Calibration, CalibrationRuns, ModelKind
+from recurring_eval.methods.fixed import FixedMethod
+from recurring_eval.methods.registry import checked_methods, model_kinds
+from recurring_eval.methods.steps import StepMethod
 from recurring_eval.one_thread import one_thread
-from recurring_eval.replay import ReplayResidual, hspr_split_residuals, split_residuals
+from recurring_eval.records import ReplayResidual
+from recurring_eval.replay.residuals import fixed_residuals, step_residuals
 from recurring_eval.response_matrix import ResponseMatrix
-
-HsprMode = Literal["average", "staged", "off"]
-LAST_STAGE: Final = "median"
-"""Stage of the selection whose errors are those of the selected configuration."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightlyHspr:
-    """What a night knows of HSPR.
-
-    Attributes
-    ----------
-    calibration : HsprCalibration or None
-    without : str
-        Why there is none; empty when there is.
-    residuals : tuple of ReplayResidual
-        Of later runs under the earlier half of the runs, at every size.
-    facts : dict of str to object or None
-        Configuration, sources, groups, and the evidence for the choice, if there was one.
-    seconds : dict of str to float
-        Wall time of each phase.
-    """
-
-    calibration: HsprCalibration | None
-    without: str
-    residuals: tuple[ReplayResidual, ...]
-    facts: dict[str, object] | None
-    seconds: dict[str, float]
-
-
-def fit_nightly_hspr(
-    matrix: ResponseMatrix,
-    *,
-    mode: HsprMode,
-    configurations: Sequence[str],
-    sizes: Sequence[int],
-    seed: int,
-) -> NightlyHspr:
-    """Fit the sources, select a configuration if asked to, and replay it.
-
-    Parameters
-    ----------
-    matrix : ResponseMatrix
-        Full runs of the calibration window.
-    mode : {"average", "staged", "off"}
-    configurations : sequence of str
-        Agent configuration of each run; empty where unknown.
-    sizes : sequence of int
-        Numbers of questions at which it is replayed.
-    seed : int
-        Root of the random streams.
-
-    Returns
-    -------
-    NightlyHspr
-        Without a calibration where it is switched off, the runs are too few or a fit
-        fails: the night goes on without it.
-    """
-    if mode == "off":
-        return _nothing('switched off by `hspr = "off"`')
-    seconds: dict[str, float] = {}
-    try:
-        start = perf_counter()
-        rows = signature_rows(matrix, tuple(configurations))
-        calibration = _calibrate(matrix, mode, rows, seed)
-        seconds["fit of sources"] = perf_counter() - start
-        start = perf_counter()
-        residuals = hspr_split_residuals(
-            matrix,
-            sizes,
-            calibration.config,
-            config_keys=configurations,
-            rng=generator(seed, "hspr", "replay"),
-        )
-        seconds["replay of hspr"] = perf_counter() - start
-    except (FitError, NotEnoughDataError) as error:
-        return _nothing(str(error))
-    return NightlyHspr(
-        calibration=calibration,
-        without="",
-        residuals=tuple(residuals),
-        facts=_facts(calibration, mode),
-        seconds=seconds,
-    )
-
-
-def _calibrate(
-    matrix: ResponseMatrix, mode: HsprMode, rows: NDArray[np.intp], seed: int
-) -> HsprCalibration:
-    if mode == "staged":
-        return calibrate_staged(matrix, sources=rows, rng=generator(seed, "hspr", "selection"))
-    return calibrate_average(matrix, sources=rows)
-
-
-def _nothing(why: str) -> NightlyHspr:
-    return NightlyHspr(calibration=None, without=why, residuals=(), facts=None, seconds={})
-
-
-def _facts(calibration: HsprCalibration, mode: HsprMode) -> dict[str, object]:
-    selection = calibration.selection
-    held_out, mae_pp = 0, None
-    if selection is not None:
-        judged = [c for c in selection.candidates if c.stage == LAST_STAGE]
-        held_out, mae_pp = selection.n_held_out, 100.0 * best_candidate(judged).mae
-    return {
-        "mode": mode,
-        "configuration": calibration.config.name,
-        "n_sources": len(calibration.model.source_ids),
-        "n_groups": calibration.model.n_groups,
-        "held_out": held_out,
-        "mae_pp": mae_pp,
-    }
-
-
-SUBSET_METHODS: Final = ("stratified+gpirt", "stratified+weighted")
-"""Estimates reported for every published subset, the default first."""
 
 MIN_RUNS: Final = 4
 
-FITS_AT_A_TIME: Final = 2
-"""Candidate models fitted side by side at night."""
-
-MIRT_MIN_RUNS: Final = 80
-"""With fewer runs methods of one ability are as good: k = 100 on the simulator."""
+PARTS_AT_A_TIME: Final = 2
+"""Kinds of models fitted side by side, each with the residuals of its methods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightlyModel:
-    """A night's calibration.
+class NightlyFit:
+    """A night's calibration, and what was measured of it.
 
     Attributes
     ----------
-    model : RaschModel
-    mirt : MirtModel or None
-        None with fewer than `MIRT_MIN_RUNS` runs, or where it cannot be fitted.
-    without_mirt : str
-        Why there is none; empty when there is.
-    hspr : NightlyHspr
-    gpirt : GpirtConstants
+    calibration : Calibration
+        Its `without` says why a kind of model is not there.
     residuals : tuple of ReplayResidual
-        Of the subset methods and ``hspr`` at every size, oldest run first within each.
+        Of every checked method at every size, oldest run first within each.
     run_to_run_variance : float
         Between full scores of same-configuration pairs, beyond verdict noise.
+    described : tuple of str
+        Each model in a phrase, or why it is not there.
+    facts : dict of str to object
+        By kind, what pages show of it.
     seconds : dict of str to float
-        Wall time of each phase; the fit of several abilities runs beside the others.
+        Wall time of each phase; phases run side by side.
     """
 
-    model: RaschModel
-    mirt: MirtModel | None
-    without_mirt: str
-    hspr: NightlyHspr
-    gpirt: GpirtConstants
+    calibration: Calibration
     residuals: tuple[ReplayResidual, ...]
     run_to_run_variance: float
+    described: tuple[str, ...]
+    facts: dict[str, object]
     seconds: dict[str, float]
 
 
-def fit_nightly_model(
-    matrix: ResponseMatrix,
-    *,
-    configurations: Sequence[str],
-    sizes: Sequence[int],
-    hspr: HsprMode,
-    seed: int,
-) -> NightlyModel:
-    """Fit the models, the gp-IRT constants and the replayed residuals.
+@dataclass(slots=True, kw_only=True)
+class _Part:
+    """One kind of model, or none, with the methods whose residuals need it alone."""
+
+    kind: ModelKind[Any] | None
+    methods: list[StepMethod]
+    model: object | None = None
+    without: str = ""
+    residuals: list[ReplayResidual] | None = None
+
+
+def fit_night(runs: CalibrationRuns, *, sizes: Sequence[int], seed: int) -> NightlyFit:
+    """Fit every kind of model that a live method needs, and replay the checked methods.
 
     Parameters
     ----------
-    matrix : ResponseMatrix
+    runs : CalibrationRuns
         Full runs of the calibration window, oldest first.
-    configurations : sequence of str
-        Agent configuration of each run; empty where unknown.
     sizes : sequence of int
-        Subset sizes k.
-    hspr : {"average", "staged", "off"}
+        Numbers of questions k.
     seed : int
         Root of the random streams; the same for every night, so that a night
         differs from the one before by its data alone.
@@ -217,83 +85,125 @@ def fit_nightly_model(
     NotEnoughDataError
         With fewer than four runs.
     FitError
-        If the fit does not converge.
+        If the Rasch model does not converge; the night goes on without another one.
     """
+    matrix = runs.matrix
     if matrix.n_runs < MIN_RUNS:
         raise NotEnoughDataError(
             f"only {matrix.n_runs} usable full runs, a calibration needs {MIN_RUNS}; "
             "import more full runs"
         )
     seconds: dict[str, float] = {}
-    # The limit is the process's: kept around both threads, neither can lift it for the other.
-    with one_thread(), ThreadPoolExecutor(max_workers=1) as beside:
-        several = beside.submit(_several_abilities, matrix, seed=seed)
+    # The limit is the process's: kept around all threads, none can lift it for another.
+    with one_thread(), ThreadPoolExecutor(max_workers=PARTS_AT_A_TIME) as pool:
         start = perf_counter()
-        model = fit_rasch(matrix)
+        rasch = fit_rasch(matrix)
         held_out = held_out_log_likelihood(matrix, rng=generator(seed, "held-out"))
-        model = replace(model, held_out_log_likelihood=held_out)
+        rasch = replace(rasch, held_out_log_likelihood=held_out)
         seconds["fit"] = perf_counter() - start
+        parts = _parts()
+        started = [pool.submit(_work, part, runs, rasch, sizes, seed, seconds) for part in parts]
         start = perf_counter()
-        gpirt = fit_gpirt_constants(matrix, rng=generator(seed, "gp-irt"))
-        residuals = replay_residuals(matrix, sizes, seed=seed)
+        residuals = fixed_method_residuals(matrix, sizes, seed=seed)
         seconds["replay"] = perf_counter() - start
-        sources = fit_nightly_hspr(
-            matrix, mode=hspr, configurations=configurations, sizes=sizes, seed=seed
-        )
-        mirt = several.result()
-    seconds["fit of several abilities"] = mirt.seconds
-    return NightlyModel(
-        model=model,
-        mirt=mirt.model,
-        without_mirt=mirt.without,
-        hspr=sources,
-        gpirt=gpirt,
-        residuals=(*residuals, *sources.residuals),
-        run_to_run_variance=_pair_variance(matrix, configurations, model),
-        seconds=seconds | sources.seconds,
+        for work in started:
+            work.result()
+    fitted = {p.kind.name: p.model for p in parts if p.kind is not None and p.model is not None}
+    calibration = Calibration(
+        rasch=rasch,
+        fitted=fitted,
+        without={p.kind.name: p.without for p in parts if p.kind is not None and p.without},
+    )
+    return NightlyFit(
+        calibration=calibration,
+        residuals=(*residuals, *(r for part in parts for r in part.residuals or ())),
+        run_to_run_variance=_pair_variance(runs, rasch),
+        described=tuple(_described(part) for part in parts if _described(part)),
+        facts={
+            p.kind.name: p.kind.facts(runs, p.model)
+            for p in parts
+            if p.kind is not None and p.model is not None
+        },
+        seconds=seconds,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _SeveralAbilities:
-    model: MirtModel | None
-    without: str
-    seconds: float
-
-
-def _several_abilities(matrix: ResponseMatrix, *, seed: int) -> _SeveralAbilities:
-    """Fit the multidimensional model, or tell why not: the night goes on without it."""
-    if matrix.n_runs < MIRT_MIN_RUNS:
-        return _SeveralAbilities(None, f"{matrix.n_runs} runs, it needs {MIRT_MIN_RUNS}", 0.0)
-    start = perf_counter()
-    try:
-        rng = generator(seed, "several abilities")
-        model = select_mirt(matrix, n_threads=FITS_AT_A_TIME, rng=rng)
-    except (FitError, NotEnoughDataError) as error:
-        return _SeveralAbilities(None, str(error), perf_counter() - start)
-    return _SeveralAbilities(model, "", perf_counter() - start)
-
-
-def replay_residuals(
+def fixed_method_residuals(
     matrix: ResponseMatrix, sizes: Sequence[int], *, seed: int
 ) -> list[ReplayResidual]:
-    """Residuals of the subset methods; each size has its own random stream."""
-    methods = [method_named(name) for name in SUBSET_METHODS]
+    """Residuals of the fixed methods; each size has its own random stream."""
+    methods = [method for method in checked_methods() if isinstance(method, FixedMethod)]
     return [
         residual
         for k in sizes
-        for residual in split_residuals(matrix, [k], methods, rng=generator(seed, "replay", str(k)))
+        for residual in fixed_residuals(matrix, k, methods, rng=generator(seed, "replay", str(k)))
     ]
 
 
-def _pair_variance(
-    matrix: ResponseMatrix, configurations: Sequence[str], model: RaschModel
-) -> float:
+def _parts() -> list[_Part]:
+    by_kind = {kind.name: _Part(kind=kind, methods=[]) for kind in model_kinds()}
+    without_kind = _Part(kind=None, methods=[])
+    for method in checked_methods():
+        if isinstance(method, StepMethod):
+            part = by_kind[method.models[0].name] if method.models else without_kind
+            part.methods.append(method)
+    return [*by_kind.values(), without_kind]
+
+
+def _work(
+    part: _Part,
+    runs: CalibrationRuns,
+    rasch: RaschModel,
+    sizes: Sequence[int],
+    seed: int,
+    seconds: dict[str, float],
+) -> None:
+    """Fit a part's model and replay its methods."""
+    fitted: dict[str, object] = {}
+    if part.kind is not None:
+        start = perf_counter()
+        _fit(part, part.kind, runs, seed)
+        seconds[f"fit of {part.kind.name}"] = perf_counter() - start
+        if part.model is not None:
+            fitted[part.kind.name] = part.model
+    like = Calibration(rasch=rasch, fitted=fitted)
+    part.residuals = []
+    for method in part.methods:
+        if part.model is None and part.kind is not None and not method.can_do_without:
+            continue
+        start = perf_counter()
+        rng = generator(seed, method.name, "replay")
+        part.residuals += step_residuals(runs, sizes, method, like=like, rng=rng)
+        seconds[f"replay of {method.name}"] = perf_counter() - start
+
+
+def _fit(part: _Part, kind: ModelKind[Any], runs: CalibrationRuns, seed: int) -> None:
+    n_runs = runs.matrix.n_runs
+    if runs.modes.get(kind.name) == OFF:
+        part.without = f'switched off by `{kind.name} = "{OFF}"`'
+    elif n_runs < kind.min_runs:
+        part.without = f"{n_runs} runs, it needs {kind.min_runs}"
+    else:
+        try:
+            part.model = kind.fit(runs, generator(seed, *kind.stream))
+        except (FitError, NotEnoughDataError) as error:
+            part.without = str(error)
+
+
+def _described(part: _Part) -> str:
+    if part.kind is None:
+        return ""
+    if part.model is None:
+        return f"no {part.kind.title}: {part.without}"
+    return part.kind.describe(part.model)
+
+
+def _pair_variance(runs: CalibrationRuns, model: RaschModel) -> float:
     """Run-to-run variance from disjoint consecutive runs of one configuration."""
-    scores = matrix.pass_rates()
+    scores = runs.matrix.pass_rates()
     waiting: dict[str, int] = {}
     pairs: list[tuple[int, int]] = []
-    for row, configuration in enumerate(configurations):
+    for row, configuration in enumerate(runs.configurations or ()):
         if not configuration:
             continue
         if configuration in waiting:
@@ -303,7 +213,7 @@ def _pair_variance(
     if not pairs:
         return 0.0
     probability = pass_probability(model.ability[:, np.newaxis], model.difficulty)
-    trials = matrix.trials
+    trials = runs.matrix.trials
     noise = np.divide(
         probability * (1.0 - probability), trials, out=np.zeros(trials.shape), where=trials > 0
     )

@@ -1,6 +1,6 @@
 """One night of one benchmark and family: read, compute, store in one transaction."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -10,14 +10,14 @@ from jobs.app.app import App
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.config import window_days
 from jobs.app.targets import Target
-from jobs.nights.fit import NightlyModel, fit_nightly_model
+from jobs.nights.fit import PARTS_AT_A_TIME, NightlyFit, fit_night
 from jobs.nights.history import CalibrationWindow, NightlyHistory, load_night
 from jobs.nights.subsets import SubsetChoice, choose_subsets
-from jobs.nights.summary import summary_of_night
 from recurring_eval.caching import Cache, build_cache
+from recurring_eval.methods.calibration import CalibrationRuns
+from recurring_eval.methods.registry import model_kinds
 from storage.calibrations.caches import save_cache
-from storage.calibrations.calibration_records import CalibrationRecord
-from storage.calibrations.calibrations import save_calibration
+from storage.calibrations.calibrations import CalibrationInfo, save_calibration
 from storage.calibrations.subsets import save_subset
 from storage.file.history import History
 from storage.ledger import JobStatus, finish_job
@@ -119,17 +119,17 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
             cache_day=night.cache_day,
         )
     sizes = data.sizes(settings.subset_sizes)
-    fitted = fit_nightly_model(
-        data.matrix,
+    runs = CalibrationRuns(
+        matrix=data.matrix,
         configurations=data.configurations,
-        sizes=sizes,
-        hspr=settings.hspr,
-        seed=seed,
+        modes={"hspr": settings.hspr},
+        n_threads=PARTS_AT_A_TIME,
     )
+    fitted = fit_night(runs, sizes=sizes, seed=seed)
     seconds |= fitted.seconds
     with _timed(seconds, "subsets"):
         choices = choose_subsets(
-            fitted,
+            fitted.calibration,
             data.matrix,
             bank_version=data.bank.version,
             sizes=sizes,
@@ -142,7 +142,7 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
             epsilon=settings.cache.epsilon,
             min_trials=settings.cache.min_trials,
         )
-    message = summary_of_night(data, choices, fitted)
+    message = _summary(data, choices, fitted)
     with _timed(seconds, "store"), app.open_history() as history:
         with history.transaction():
             calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
@@ -169,27 +169,31 @@ def _store(
     app: App,
     night: Night,
     data: NightlyHistory,
-    fitted: NightlyModel,
+    fitted: NightlyFit,
     choices: list[SubsetChoice],
     cache: Cache,
 ) -> tuple[int, tuple[str, ...]]:
     now = app.clock.now()
     target = night.target
-    record = CalibrationRecord(
+    info = CalibrationInfo(
         benchmark=target.benchmark,
         bank_version=data.bank.version,
         agent_family=target.family,
         date=night.day,
         created_at=now,
         data_end=data.window.runs[-1].started_at,
-        model=fitted.model,
-        mirt=fitted.mirt,
-        hspr=fitted.hspr.calibration,
-        gpirt=fitted.gpirt,
+        n_runs=data.matrix.n_runs,
+        model_fingerprint=fitted.calibration.rasch.fingerprint,
         settings=_facts(night, data.window, fitted),
-        residuals=fitted.residuals,
     )
-    calibration_id = save_calibration(history, record, supersede=night.supersede)
+    calibration_id = save_calibration(
+        history,
+        info,
+        fitted.calibration,
+        fitted.residuals,
+        kinds=model_kinds(),
+        supersede=night.supersede,
+    )
     save_cache(
         history,
         cache,
@@ -215,7 +219,7 @@ def _store(
     return calibration_id, published
 
 
-def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyModel) -> dict[str, object]:
+def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyFit) -> dict[str, object]:
     return {
         "window": night.window,
         "stretched": chosen.stretched,
@@ -223,8 +227,34 @@ def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyModel) -> dic
         "cache_days": night.view.settings.cache.days,
         "missing": dict(night.view.settings.missing),
         "run_to_run_variance": fitted.run_to_run_variance,
-        "hspr": fitted.hspr.facts,
+        "without": dict(fitted.calibration.without),
+        **fitted.facts,
     }
+
+
+def _summary(data: NightlyHistory, choices: Sequence[SubsetChoice], fitted: NightlyFit) -> str:
+    """Say in a line what the night fitted and published."""
+    window = data.window
+    parts = [
+        f"{len(window.runs)} runs, {fitted.calibration.rasch.n_iterations} Newton steps",
+        *fitted.described,
+    ]
+    if window.stretched:
+        parts.append("window stretched back to hold more runs")
+    if window.under_covered:
+        n = len(window.under_covered)
+        parts.append(f"{n} under-covered {'run' if n == 1 else 'runs'} kept out")
+    if not choices:
+        n = len(data.bank.question_ids)
+        parts.append(f"no subset_sizes below {n} questions; ask with `recurring-eval subset --k`")
+    published: dict[str, list[str]] = {}
+    for choice in choices:
+        if choice.decision.publish:
+            k = choice.candidate.k
+            past = ", for that past night only" if k in data.overtaken else ""
+            published.setdefault(choice.decision.reason + past, []).append(str(k))
+    parts += [f"published k={', '.join(ks)}: {reason}" for reason, ks in published.items()]
+    return "; ".join(parts)
 
 
 @contextmanager

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.nights.fit import SUBSET_METHODS, NightlyModel
+from recurring_eval.methods.calibration import Calibration
+from recurring_eval.methods.registry import DEFAULT_FIXED
 from recurring_eval.records import Subset
-from recurring_eval.replay import replay_gain_pp
+from recurring_eval.replay.gain import replayed_gain
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.subsets import PublishDecision, should_publish, sticky_subset, stratified_subset
 
@@ -19,7 +20,7 @@ class SubsetChoice:
 
 
 def choose_subsets(
-    night: NightlyModel,
+    calibration: Calibration,
     matrix: ResponseMatrix,
     *,
     bank_version: str,
@@ -35,7 +36,8 @@ def choose_subsets(
 
     Parameters
     ----------
-    night : NightlyModel
+    calibration : Calibration
+        Tonight's.
     matrix : ResponseMatrix
         The runs it was fitted on.
     bank_version : str
@@ -50,23 +52,18 @@ def choose_subsets(
     """
     choices = []
     for k in sizes:
-        former = published.get(k)
-        if former is None or requested:
-            candidate = stratified_subset(night.model, bank_version, k, seed=seed)
+        previous = published.get(k)
+        if previous is None or requested:
+            candidate = stratified_subset(calibration.rasch, bank_version, k, seed=seed)
         else:
-            candidate = sticky_subset(former, night.model, bank_version, k, seed=seed)
+            candidate = sticky_subset(previous, calibration.rasch, bank_version, k, seed=seed)
         gain = None
-        if former is not None and former.bank_version == bank_version:
-            gain = replay_gain_pp(
-                matrix,
-                former,
-                candidate,
-                method=SUBSET_METHODS[0],
-                model=night.model,
-                gpirt=night.gpirt,
-            )
+        if previous is not None and previous.bank_version == bank_version:
+            gain = replayed_gain(
+                matrix, previous, candidate, method=DEFAULT_FIXED, calibration=calibration
+            ).certain_pp
         decision = should_publish(
-            former, bank_version=bank_version, replayed_gain_pp=gain, requested=requested
+            previous, bank_version=bank_version, replayed_gain_pp=gain, requested=requested
         )
         choices.append(SubsetChoice(candidate=candidate, decision=decision))
     return choices

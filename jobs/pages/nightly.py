@@ -9,7 +9,6 @@ import numpy as np
 from jobs.app.app import App
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.targets import Target
-from jobs.nights.fit import SUBSET_METHODS
 from jobs.nights.history import end_of
 from jobs.pages.questions import difficulty_points, hspr_sources, question_flags
 from jobs.pages.sections import (
@@ -23,10 +22,10 @@ from jobs.pages.sections import (
     partial_estimates,
     subset_summaries,
 )
-from recurring_eval.methods import method_named
-from recurring_eval.methods.hspr import HSPR
+from recurring_eval.intervals import conformal_scale
+from recurring_eval.methods.hspr import HSPR_SOURCES
+from recurring_eval.methods.registry import checked_methods
 from recurring_eval.records import Run, RunKind
-from recurring_eval.replay import conformal_scale
 from reports.context import (
     DifficultyPoint,
     ErrorPoint,
@@ -36,13 +35,17 @@ from reports.context import (
     TodaysError,
 )
 from reports.names import INDEX_NAME
-from storage.calibrations.calibration_records import CalibrationRecord
-from storage.calibrations.calibrations import calibration_on, latest_calibration
+from storage.calibrations.calibrations import (
+    StoredCalibration,
+    calibration_on,
+    latest_calibration,
+    load_calibration,
+)
 from storage.calibrations.estimates import FullRunCheck, list_checks
 from storage.file.history import History
 from storage.runs.runs import list_runs
 
-METHODS_SHOWN = (*SUBSET_METHODS, HSPR.name)
+METHODS_SHOWN = tuple(method.name for method in checked_methods())
 
 HISTORY_DAYS = 90
 """Days of history drawn on a page."""
@@ -61,11 +64,10 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
         Date of the night; later runs are left out.
     """
     runs = list_runs(history, target.benchmark, family=target.family, before=end_of(day))
-    calibration = calibration_on(history, target.benchmark, target.family, day)
-    if calibration is None:
-        calibration = latest_calibration(
-            history, target.benchmark, target.family, data_before=end_of(day)
-        )
+    info = calibration_on(history, *target.key, day)
+    if info is None:
+        info = latest_calibration(history, *target.key, data_before=end_of(day))
+    calibration = None if info is None else load_calibration(history, info, (HSPR_SOURCES,))
     checks = [
         check
         for check in list_checks(history, target.benchmark, family=target.family)
@@ -83,8 +85,8 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
         matrix = view.matrix(
             history,
             fitted,
-            calibration.model.question_ids,
-            bank_version=calibration.bank_version,
+            calibration.fitted.question_ids,
+            bank_version=calibration.info.bank_version,
         )
         difficulty = difficulty_points(history, target, calibration, matrix)
         flags = question_flags(matrix)
@@ -96,8 +98,8 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
         day=day,
         made_at=app.clock.now(),
         version=installed_version("recurring-eval"),
-        bank_version="" if calibration is None else calibration.bank_version[:12],
-        n_questions=0 if calibration is None else calibration.model.n_questions,
+        bank_version="" if calibration is None else calibration.info.bank_version[:12],
+        n_questions=0 if calibration is None else calibration.fitted.n_questions,
         headline=Headline(
             last_full_run=last_full_run(runs, scores),
             errors=_todays_errors(view, calibration, checks, runs),
@@ -119,14 +121,14 @@ def nightly_page(app: App, history: History, target: Target, day: date) -> Night
     )
 
 
-def _fitted_runs(runs: Sequence[Run], calibration: CalibrationRecord) -> list[Run]:
-    used = set(calibration.model.run_ids)
+def _fitted_runs(runs: Sequence[Run], calibration: StoredCalibration) -> list[Run]:
+    used = set(calibration.fitted.rasch.run_ids)
     return [run for run in runs if run.run_key in used]
 
 
 def _todays_errors(
     view: BenchmarkView,
-    calibration: CalibrationRecord | None,
+    calibration: StoredCalibration | None,
     checks: Sequence[FullRunCheck],
     runs: Sequence[Run],
 ) -> tuple[TodaysError, ...]:
@@ -140,8 +142,7 @@ def _todays_errors(
     }
     found = []
     for k in sorted({residual.k for residual in calibration.residuals}):
-        for name in METHODS_SHOWN:
-            method = method_named(name).name
+        for method in METHODS_SHOWN:
             mine = [r for r in calibration.residuals if (r.method, r.k) == (method, k)]
             if not mine:
                 continue
@@ -150,12 +151,12 @@ def _todays_errors(
                 level=view.level,
                 pass_rate=float(np.mean([r.full_pass_rate for r in mine])),
                 k=k,
-                n=calibration.model.n_questions,
+                n=calibration.fitted.n_questions,
             )
-            check = last.get((name, k))
+            check = last.get((method, k))
             found.append(
                 TodaysError(
-                    method=name,
+                    method=method,
                     k=k,
                     expected_error_pp=100.0 * float(np.mean([abs(r.error) for r in mine])),
                     half_width_pp=100.0 * width.value,
@@ -166,19 +167,18 @@ def _todays_errors(
     return tuple(found)
 
 
-def _replayed(calibration: CalibrationRecord | None) -> tuple[ErrorPoint, ...]:
+def _replayed(calibration: StoredCalibration | None) -> tuple[ErrorPoint, ...]:
     if calibration is None:
         return ()
     points = []
     for k in sorted({residual.k for residual in calibration.residuals}):
-        for name in METHODS_SHOWN:
-            method = method_named(name).name
+        for method in METHODS_SHOWN:
             errors = [r.error for r in calibration.residuals if (r.method, r.k) == (method, k)]
             if errors:
                 points.append(
                     ErrorPoint(
                         source="replay",
-                        method=name,
+                        method=method,
                         k=k,
                         mae_pp=100.0 * float(np.mean(np.abs(errors))),
                         bias_pp=100.0 * float(np.mean(errors)),

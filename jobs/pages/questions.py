@@ -6,10 +6,11 @@ from typing import Final
 import numpy as np
 
 from jobs.app.targets import Target
+from recurring_eval.methods.hspr import HSPR_SOURCES
 from recurring_eval.records import Flag, Run
 from recurring_eval.response_matrix import ResponseMatrix
 from reports.context import DifficultyPoint, FlagKind, HsprEstimate, HsprSources, QuestionFlag
-from storage.calibrations.calibration_records import CalibrationRecord
+from storage.calibrations.calibrations import StoredCalibration
 from storage.calibrations.estimates import list_estimates
 from storage.calibrations.subsets import published_subsets
 from storage.file.history import History
@@ -20,16 +21,17 @@ ESTIMATES_SHOWN = 20
 def hspr_sources(
     history: History,
     target: Target,
-    calibration: CalibrationRecord | None,
+    calibration: StoredCalibration | None,
     runs: Sequence[Run],
 ) -> HsprSources | None:
     """Describe a calibration's sources and the estimates given for the runs; None without."""
-    if calibration is None or calibration.hspr is None:
+    fitted = None if calibration is None else calibration.fitted.get(HSPR_SOURCES)
+    if calibration is None or fitted is None:
         return None
-    model = calibration.hspr.model
-    facts = calibration.settings.get("hspr") or {}
+    model = fitted.model
+    facts = calibration.info.settings.get("hspr") or {}
     return HsprSources(
-        configuration=calibration.hspr.config.name,
+        configuration=fitted.config.name,
         n_sources=len(model.source_ids),
         n_groups=model.n_groups,
         source_zero_share=model.source_zero_share,
@@ -66,7 +68,7 @@ MIN_FLAKY_TRIALS: Final = 8
 
 
 def difficulty_points(
-    history: History, target: Target, calibration: CalibrationRecord, matrix: ResponseMatrix
+    history: History, target: Target, calibration: StoredCalibration, matrix: ResponseMatrix
 ) -> tuple[DifficultyPoint, ...]:
     """Place every question of the bank on the difficulty scale, with its subsets."""
     sizes: dict[str, list[int]] = {}
@@ -78,12 +80,12 @@ def difficulty_points(
     return tuple(
         DifficultyPoint(
             question_id=question,
-            difficulty=float(calibration.model.difficulty[j]),
+            difficulty=float(calibration.fitted.rasch.difficulty[j]),
             pass_rate=None if np.isnan(rates[j]) else float(rates[j]),
             n_responses=int(answered[j]),
             in_subsets=tuple(sorted(sizes.get(question, ()))),
         )
-        for j, question in enumerate(calibration.model.question_ids)
+        for j, question in enumerate(calibration.fitted.question_ids)
     )
 
 

@@ -24,7 +24,7 @@ from reports.context import (
     SubsetSummary,
 )
 from storage.calibrations.caches import load_cache
-from storage.calibrations.calibration_records import CalibrationRecord
+from storage.calibrations.calibrations import StoredCalibration
 from storage.calibrations.estimates import FullRunCheck, list_estimates
 from storage.calibrations.subsets import list_subsets
 from storage.file.history import History
@@ -152,13 +152,13 @@ def data_health(
     history: History,
     runs: Sequence[Run],
     scores: Mapping[int, RunScore],
-    calibration: CalibrationRecord | None,
+    calibration: StoredCalibration | None,
 ) -> DataHealth:
     """State of the calibration window's data and of the model."""
     if calibration is None:
         window = list(runs)
     else:
-        used = set(calibration.model.run_ids)
+        used = set(calibration.fitted.rasch.run_ids)
         since = min((run.started_at for run in runs if run.run_key in used), default=None)
         window = [run for run in runs if since is not None and run.started_at >= since]
     full = [run for run in window if run.kind is RunKind.FULL]
@@ -169,7 +169,7 @@ def data_health(
             reasons[reason.partition(":")[0]] += count
     expected = sum(run.bank_size for run in full)
     n_valid = sum(scores[run.run_id].n_valid for run in full)
-    age = None if calibration is None else app.clock.now() - calibration.created_at
+    age = None if calibration is None else app.clock.now() - calibration.info.created_at
     return DataHealth(
         n_full_runs=len(good),
         n_under_covered=len(full) - len(good),
@@ -185,10 +185,10 @@ def data_health(
             for reason, count in reasons.most_common()
         ),
         model_age_hours=None if age is None else max(0.0, age.total_seconds() / 3600.0),
-        converged=None if calibration is None else calibration.model.converged,
-        n_iterations=None if calibration is None else calibration.model.n_iterations,
+        converged=None if calibration is None else calibration.fitted.rasch.converged,
+        n_iterations=None if calibration is None else calibration.fitted.rasch.n_iterations,
         data_from=window[0].started_at if window else None,
-        data_until=None if calibration is None else calibration.data_end,
+        data_until=None if calibration is None else calibration.info.data_end,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from jobs.randomness import generator
 from jobs.replaying.data import ReplayData
 from recurring_eval.errors import InputError
-from recurring_eval.methods.replay_methods import REPLAY_METHODS, replay_method_named
+from recurring_eval.methods.registry import method_named
 from recurring_eval.replay import protocols
 from recurring_eval.replay.splits import (
     Budget,
@@ -176,14 +176,13 @@ def _spans(options: ReplayOptions, data: ReplayData, half: int) -> list[Calibrat
 
 def _methods(text: str | None) -> tuple[str, ...]:
     if text is None:
-        known = {method.name for method in REPLAY_METHODS}
-        return tuple(name for name in DEFAULT_METHODS if name in known)
+        return DEFAULT_METHODS
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise InputError("no method is given; write for example random,stratified")
     _refuse_twice(names)
     for name in names:
-        replay_method_named(name)
+        method_named(name)
     return names
 
 

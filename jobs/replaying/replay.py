@@ -13,7 +13,7 @@ from jobs.replaying.options import ReplayOptions, ReplaySetup, set_up
 from jobs.replaying.progress import Progress
 from jobs.replaying.tasks import Task, parallel_backend, run_tasks
 from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.methods.replay_methods import replay_method_named
+from recurring_eval.methods.registry import method_named
 from recurring_eval.replay import protocols
 from recurring_eval.replay.advise import Advice, advise
 from recurring_eval.replay.compare import PairedComparison, compare_methods
@@ -114,7 +114,7 @@ def _possible(setup: ReplaySetup, data: ReplayData) -> tuple[ReplaySetup, dict[s
     skipped = {
         name: "its window is counted in days, and these runs have no `started_at`"
         for name in setup.methods
-        if replay_method_named(name).budget_is_outcome and not data.timed
+        if method_named(name).budget_is_outcome and not data.timed
     }
     methods = tuple(name for name in setup.methods if name not in skipped)
     if not methods:

@@ -18,7 +18,7 @@ from jobs.replaying.data import ReplayData
 from jobs.replaying.journal import Done
 from jobs.replaying.options import ReplaySetup
 from recurring_eval.errors import InputError
-from recurring_eval.methods.replay_methods import replay_method_named
+from recurring_eval.methods.registry import method_named
 from recurring_eval.one_thread import one_thread
 from recurring_eval.replay.engine import FoldEstimates, run_fold
 from recurring_eval.replay.splits import Fold, distinct_sizes
@@ -183,7 +183,7 @@ def run_task(
 ) -> tuple[Task, list[FoldEstimates], float]:
     """Run one task in this process, on one thread."""
     split, number, name = task.key
-    method = replay_method_named(name)
+    method = method_named(name)
     start = elapsed_seconds()
     with one_thread():
         estimates = run_fold(
@@ -200,7 +200,7 @@ def run_task(
                 protocol,
                 str(split),
                 str(number),
-                method.alias_of or method.name,
+                method.draws_as or method.name,
             ),
             cpu_clock=cpu_seconds,
         )

@@ -1,28 +1,27 @@
 """An adaptive session under way: rebuilt from what the history keeps of it."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from jobs.app.app import App
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.estimating.asked import StepByStep
+from jobs.estimating.estimate import asking_method
 from jobs.estimating.run_estimates import RunEstimate, estimate_verdicts
 from jobs.importing.verdict_counts import Verdicts
 from jobs.randomness import generator
-from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.hspr import HsprCalibration, HsprSession
-from storage.calibrations.calibration_records import CalibrationRecord
-from storage.calibrations.calibrations import calibration_by_id
+from recurring_eval.errors import InputError
+from recurring_eval.methods.session import Session
+from storage.calibrations.calibrations import (
+    StoredCalibration,
+    calibration_by_id,
+    load_calibration,
+)
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_names
 from storage.runs.runs import list_runs
-from storage.sessions import SessionRecord, SessionStep, find_session, list_sessions
-
-HSPR: Final = "hspr"
-ADAPTIVE_METHODS: Final = (HSPR,)
-"""Methods that can ask step by step."""
+from storage.sessions import SessionRecord, find_session, list_sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +31,17 @@ class AdaptiveSession:
     Attributes
     ----------
     record : SessionRecord
-    calibration : CalibrationRecord
+    calibration : StoredCalibration
     view : BenchmarkView
         Which missing verdicts count as fails, and the level of intervals.
-    asking : HsprSession
+    asking : Session
         Has taken in every step of the record.
     """
 
     record: SessionRecord
-    calibration: CalibrationRecord
+    calibration: StoredCalibration
     view: BenchmarkView
-    asking: HsprSession
+    asking: Session
 
     @property
     def n_valid(self) -> int:
@@ -57,16 +56,11 @@ class AdaptiveSession:
     @property
     def is_exhausted(self) -> bool:
         """Whether every question of the bank was told."""
-        return len(self.record.steps) >= self.asking.model.n_questions
-
-    def next_questions(self, n: int) -> tuple[str, ...]:
-        """Choose the next `n` questions together, at most what is left of k."""
-        wanted = min(n, self.n_left)
-        return self.asking.ask(wanted) if wanted else ()
+        return len(self.record.steps) >= self.calibration.fitted.n_questions
 
     def verdicts(self) -> Verdicts:
         """Count what was told, in the order of the calibration's questions."""
-        ids = self.calibration.model.question_ids
+        ids = self.calibration.fitted.question_ids
         position = {question: j for j, question in enumerate(ids)}
         passes = np.zeros(len(ids), dtype=np.int16)
         trials = np.zeros_like(passes)
@@ -84,8 +78,8 @@ class AdaptiveSession:
             self.calibration,
             self.verdicts(),
             run_key=self.record.session_id,
-            asked=StepByStep(session=self.record, question_ids=told),
-            method=self.record.method,
+            asked=StepByStep(question_ids=told, k=self.record.k, chosen_by=self.record.method),
+            method=self.asking.method,
         )
 
 
@@ -97,18 +91,27 @@ def load_session(app: App, history: History, record: SessionRecord) -> AdaptiveS
     InputError
         If its calibration is gone or cannot ask.
     """
-    calibration = calibration_by_id(history, record.calibration_id)
+    info = calibration_by_id(history, record.calibration_id)
+    calibration = load_calibration(history, info, asking_method(record.method).models)
     return rebuild(record, calibration, app.view(record.benchmark))
 
 
 def rebuild(
-    record: SessionRecord, calibration: CalibrationRecord, view: BenchmarkView
+    record: SessionRecord, calibration: StoredCalibration, view: BenchmarkView
 ) -> AdaptiveSession:
-    """Rebuild a session from its seed and steps."""
-    sources = fitted_sources(calibration, view)
-    # The order within groups depends on the seed alone, so that the steps may be replayed.
-    begun = HsprSession.start(
-        sources.model, sources.config, rng=generator(record.seed, "adaptive", "order")
+    """Rebuild a session from its seed and steps.
+
+    Raises
+    ------
+    NotEnoughDataError
+        The calibration lacks a model that the method needs.
+    """
+    # The order of equals depends on the seed alone, so that the steps may be replayed.
+    begun = Session.start(
+        asking_method(record.method),
+        calibration.fitted,
+        k=record.k,
+        rng=generator(record.seed, "adaptive", "order"),
     )
     return AdaptiveSession(
         record=record,
@@ -116,37 +119,6 @@ def rebuild(
         view=view,
         asking=begun.tell(view.counts_of_steps(record.steps)),
     )
-
-
-def fitted_sources(calibration: CalibrationRecord, view: BenchmarkView) -> HsprCalibration:
-    """Find the fitted sources of HSPR in a calibration.
-
-    Raises
-    ------
-    NotEnoughDataError
-        If it has none.
-    """
-    if calibration.hspr is not None:
-        return calibration.hspr
-    target = f"benchmark {calibration.benchmark!r}, family {calibration.agent_family!r}"
-    if view.settings.hspr == "off":
-        raise NotEnoughDataError(
-            f'hspr is off in the settings of {target}; set `hspr = "average"` in '
-            "recurring-eval.toml, then run `recurring-eval recalibrate --force`"
-        )
-    raise NotEnoughDataError(
-        f"calibration {calibration.calibration_id} of {target} has no sources fitted for hspr; run "
-        "`recurring-eval recalibrate --force`, which says why if it cannot fit them"
-    )
-
-
-def require_adaptive(method: str) -> None:
-    """Refuse a method that cannot ask step by step, with InputError."""
-    if method not in ADAPTIVE_METHODS:
-        raise InputError(
-            f"method {method!r} does not ask step by step; those that do: "
-            f"{', '.join(ADAPTIVE_METHODS)} (fixed questions come from `recurring-eval subset`)"
-        )
 
 
 def open_sessions(app: App) -> list[SessionRecord]:

@@ -6,22 +6,22 @@ from typing import Final
 
 from jobs.app.app import App
 from jobs.app.targets import Target, one_benchmark, one_target
+from jobs.estimating.asked import calibration_in_use
+from jobs.estimating.estimate import asking_method
 from jobs.estimating.run_estimates import RunEstimate
-from jobs.estimating.under_calibration import calibration_in_force
 from jobs.sessions.answers import Answer, new_answers
 from jobs.sessions.session import (
-    HSPR,
     AdaptiveSession,
-    fitted_sources,
     load_session,
     open_session,
     rebuild,
-    require_adaptive,
     require_open,
     run_of,
 )
 from recurring_eval.errors import InputError
+from recurring_eval.methods.registry import DEFAULT_STEPS
 from recurring_eval.validation import require_subset_size
+from storage.calibrations.calibrations import load_calibration
 from storage.file.history import History
 from storage.sessions import add_steps, find_session, save_session
 
@@ -59,13 +59,13 @@ def start_session(
     app: App,
     *,
     k: int,
-    method: str = HSPR,
+    method: str = DEFAULT_STEPS.name,
     benchmark: str | None = None,
     family: str | None = None,
     agent: str | None = None,
     seed: int | None = None,
 ) -> SessionView:
-    """Open a session under the calibration in force and choose its first question.
+    """Open a session under the calibration in use and choose its first question.
 
     Parameters
     ----------
@@ -87,16 +87,17 @@ def start_session(
     NotEnoughDataError
         If nothing is calibrated yet, or not for this method.
     """
-    require_adaptive(method)
+    asking = asking_method(method)
     if seed is not None and not 0 <= seed < _MOST_SEEDS:
         raise InputError(f"`seed` is {seed}; choose a number from 0 to {_MOST_SEEDS - 1}")
     agent = _label(agent) if agent else UNKNOWN_AGENT
     with app.open_history(read_only=True) as history:
         target = _target(app, history, benchmark, family, agent)
-        calibration = calibration_in_force(history, target.benchmark, target.family)
+        info = calibration_in_use(history, *target.key)
+        calibration = load_calibration(history, info, asking.models)
     view = app.view(target.benchmark)
-    require_subset_size(k, calibration.model.n_questions)
-    fitted_sources(calibration, view)
+    require_subset_size(k, calibration.fitted.n_questions)
+    asking.require_models(calibration.fitted)
     now = app.clock.now()
     if seed is None:
         stream = app.generator("adaptive", *target.key, agent, now.isoformat())
@@ -106,19 +107,19 @@ def start_session(
             session_id = save_session(
                 history,
                 benchmark=target.benchmark,
-                bank_version=calibration.bank_version,
+                bank_version=info.bank_version,
                 family=target.family,
                 agent=agent,
-                method=method,
+                method=asking.name,
                 k=k,
                 seed=seed,
-                calibration_id=calibration.calibration_id,
+                calibration_id=info.calibration_id,
                 opened_at=now,
             )
             record = find_session(history, session_id)
         history.checkpoint()
     session = rebuild(record, calibration, view)
-    return SessionView(session=session, questions=session.next_questions(1))
+    return SessionView(session=session, questions=session.asking.ask(1))
 
 
 def ask_session(app: App, reference: str, n: int = 1) -> SessionView:
@@ -141,7 +142,7 @@ def ask_session(app: App, reference: str, n: int = 1) -> SessionView:
         raise InputError(f"`n` is {n}; ask for at least one question")
     session = open_session(app, reference)
     return SessionView(
-        session=session, questions=session.next_questions(n), estimate=session.estimate()
+        session=session, questions=session.asking.ask(n), estimate=session.estimate()
     )
 
 
@@ -163,7 +164,7 @@ def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> Sessio
         contradicts one told before.
     """
     before = open_session(app, session_id)
-    known = before.asking.model.question_ids
+    known = before.calibration.fitted.question_ids
     now = app.clock.now()
     with app.open_history() as history:
         # Compared and stored in one transaction: somebody else may be telling as well.
@@ -177,7 +178,7 @@ def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> Sessio
     session = rebuild(record, before.calibration, before.view)
     return SessionView(
         session=session,
-        questions=session.next_questions(1),
+        questions=session.asking.ask(1),
         estimate=session.estimate(),
         new=tuple(new),
     )
@@ -198,7 +199,7 @@ def look_at_session(app: App, reference: str) -> SessionView:
     finished = record.finished_at is not None
     return SessionView(
         session=session,
-        questions=() if finished else session.next_questions(1),
+        questions=() if finished else session.asking.ask(1),
         estimate=session.estimate(),
         run_key=run_key,
     )

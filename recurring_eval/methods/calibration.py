@@ -1,6 +1,6 @@
 """A calibration: the fitted models of one night, by which methods ask and estimate."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -40,7 +40,7 @@ class CalibrationRuns:
     n_threads: int = 1
 
     def in_time_order(self) -> "CalibrationRuns":
-        """The same runs, oldest first."""
+        """Sort the runs, oldest first."""
         matrix, known = self.matrix, self.configurations
         rows = sorted(range(matrix.n_runs), key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
         return replace(
@@ -50,7 +50,7 @@ class CalibrationRuns:
         )
 
     def earlier_half(self) -> "CalibrationRuns":
-        """Half of the runs, rounded down; the matrix must be in time order."""
+        """Keep half of the runs, rounded down; the matrix must be in time order."""
         half = self.matrix.n_runs // 2
         known = self.configurations
         return replace(
@@ -143,6 +143,10 @@ class Calibration:
         """Return the model of a kind, None where it is not there."""
         return cast("M | None", self.fitted.get(kind.name))
 
+    def has(self, kinds: Sequence[ModelKind[Any]]) -> bool:
+        """Whether every one of these kinds is there."""
+        return all(kind.name in self.fitted for kind in kinds)
+
     def __getitem__(self, kind: ModelKind[M]) -> M:
         """Return the model of a kind.
 
@@ -153,10 +157,10 @@ class Calibration:
         """
         model = self.get(kind)
         if model is None:
-            why = self.without.get(kind.name)
+            why = self.without.get(kind.name, "they were not fitted")
             raise NotEnoughDataError(
-                f"the calibration has no {kind.title}"
-                + (f": {why}" if why else "; run `recurring-eval recalibrate --force`")
+                f"the calibration has no {kind.title} ({why}); "
+                "when that has changed, run `recurring-eval recalibrate --force`"
             )
         return model
 

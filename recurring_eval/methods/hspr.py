@@ -145,7 +145,7 @@ def facts(runs: CalibrationRuns, calibration: HsprCalibration) -> Mapping[str, o
 
 HSPR_SOURCES: Final = ModelKind(
     name="hspr",
-    title="fitted sources of hspr",
+    title="hspr sources",
     fit=fit,
     refit=refit,
     to_arrays=to_arrays,

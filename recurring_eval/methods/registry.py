@@ -32,9 +32,9 @@ METHODS: Final[tuple[Method, ...]] = (
     RANDOM,
     RANDOM_PIRT,
     RANDOM_GPIRT,
+    STRATIFIED_GPIRT,
     STRATIFIED,
     STRATIFIED_PIRT,
-    STRATIFIED_GPIRT,
     STRATIFIED_RANDOM,
     CACHE,
     CACHE_RATE,
@@ -42,11 +42,11 @@ METHODS: Final[tuple[Method, ...]] = (
     RESPONSE_KMEANS_GPIRT,
     IRT_KMEANS,
     IRT_KMEANS_GPIRT,
+    HSPR,
+    HSPR_STAGED,
     RASCH_CAT,
     MIRT_CAT,
     MIRT_CAT_STANDARD_PRIOR,
-    HSPR,
-    HSPR_STAGED,
     MIDRANGE,
     MIDRANGE_RIDGE,
     RSL,
@@ -56,6 +56,12 @@ METHODS: Final[tuple[Method, ...]] = (
     RANDOM_FACTORS,
     STRATIFIED_RANDOM_FACTORS,
 )
+
+DEFAULT_FIXED: Final = STRATIFIED_GPIRT
+"""Estimates runs that were asked a fixed subset."""
+
+DEFAULT_STEPS: Final = HSPR
+"""Asks where no method is named."""
 
 
 def method_named(name: str) -> Method:
@@ -72,26 +78,16 @@ def method_named(name: str) -> Method:
     raise InputError(f"unknown method {name!r}; known are {', '.join(m.name for m in METHODS)}")
 
 
-def fixed_methods(design: str | None = None) -> tuple[FixedMethod, ...]:
-    """Methods that choose all questions at once, the default of a design first."""
-    return tuple(
-        method
-        for method in METHODS
-        if isinstance(method, FixedMethod) and design in (None, method.design)
-    )
-
-
-def step_methods() -> tuple[StepMethod, ...]:
-    """Methods that a live session can ask by."""
-    return tuple(method for method in METHODS if isinstance(method, StepMethod))
+def live_methods() -> tuple[FixedMethod | StepMethod, ...]:
+    """Methods that estimate runs; the others are there for replays alone."""
+    return tuple(method for method in METHODS if not isinstance(method, ReplayMethod))
 
 
 def checked_methods() -> tuple[FixedMethod | StepMethod, ...]:
     """Methods whose residuals nights keep, and that full runs are judged by."""
-    return tuple(m for m in METHODS if not isinstance(m, ReplayMethod) and m.checked)
+    return tuple(method for method in live_methods() if method.checked)
 
 
 def model_kinds() -> tuple[ModelKind[Any], ...]:
     """Kinds of models that nights fit: those a live method needs."""
-    live = [method for method in METHODS if not isinstance(method, ReplayMethod)]
-    return tuple({kind.name: kind for method in live for kind in method.models}.values())
+    return tuple({k.name: k for method in live_methods() for k in method.models}.values())

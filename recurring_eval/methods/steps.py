@@ -131,6 +131,10 @@ class StepMethod:
         streams = rng.spawn(n_runs) if self.orders == "per run" else [rng]
         return np.array([drawn_order(question_ids, stream) for stream in streams], dtype=np.intp)
 
+    def works_with(self, calibration: Calibration) -> bool:
+        """Whether a calibration has what the method needs."""
+        return self.can_do_without or calibration.has(self.models)
+
     def require_models(self, calibration: Calibration) -> None:
         """Refuse a calibration that lacks what the method needs, with NotEnoughDataError."""
         if not self.can_do_without:

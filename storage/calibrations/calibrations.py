@@ -185,22 +185,12 @@ def load_calibration(
 ) -> StoredCalibration:
     """Read a calibration's Rasch model and residuals, and its models of the kinds asked for."""
     rasch = load_rasch(history, info.calibration_id)
-    without = {
-        kind.name: str(
-            info.settings.get("without", {}).get(
-                kind.name,
-                "it was not fitted; run "
-                "`recurring-eval recalibrate --force`, which says why if it cannot be",
-            )
-        )
-        for kind in kinds
-    }
     return StoredCalibration(
         info=info,
         fitted=Calibration(
             rasch=rasch,
             fitted=load_models(history, kinds, info.calibration_id, rasch.question_ids),
-            without=without,
+            without=info.settings.get("without", {}),
         ),
         residuals=_load_residuals(history, info.calibration_id),
     )

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from storage.calibrations.hspr_parameters import config_from_json, config_to_json
 
 from recurring_eval.errors import InputError
 from recurring_eval.hspr.calibration import HsprCalibration, calibrate_average
@@ -19,7 +20,6 @@ from storage.calibrations.calibrations import (
     latest_calibration,
     list_calibrations,
 )
-from storage.calibrations.hspr_parameters import config_from_json, config_to_json
 from storage.file.history import History
 from storage.runs.runs import list_runs
 from storage.runs.verdicts import load_matrix
