@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from recurring_eval.ability import covariance_after
 from recurring_eval.adaptive.questions import AskableQuestions, Floats, logits
 from recurring_eval.adaptive.ties import first_best
 from recurring_eval.irt import sigmoid
-from recurring_eval.posterior import covariance_after
 
 
 def choose_d_optimal(

@@ -6,12 +6,12 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recurring_eval.ability import Model
 from recurring_eval.adaptive.d_optimal import choose_d_optimal
 from recurring_eval.adaptive.fisher import choose_by_information
 from recurring_eval.adaptive.questions import (
     AskableQuestions,
     Floats,
-    Model,
     askable_questions,
 )
 from recurring_eval.calibration.rasch import ABILITY_SD, RaschModel

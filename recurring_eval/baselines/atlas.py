@@ -1,17 +1,239 @@
-"""ATLAS as HSPR ports it: 4PL, EAP, one of the five most informative questions, p-IRT."""
+"""ATLAS as HSPR ports it: a 4PL bank, and one of its five most informative questions at a time.
+
+The 2PL, 3PL and 4PL models of one ability are fitted by marginal likelihood and an ability is
+their posterior mean (EAP); p-IRT estimates the score.
+"""
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
-from recurring_eval.baselines.four_pl import AbilityGrid, FourPl, eap, grid_posterior
+from recurring_eval.estimators.pirt import score_with_predictions
+from recurring_eval.irt import logit, sigmoid
 
 Floats = NDArray[np.float64]
 
+SMALLEST: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FourPl:
+    r"""Item parameters: :math:`P(\theta) = c + (d - c)\,\sigma(a(\theta - b))`.
+
+    With ``lower = 0`` and ``upper = 1`` it is the 2PL, with ``upper = 1`` the 3PL.
+
+    Attributes
+    ----------
+    slope, location, lower, upper : ndarray, shape (n,)
+        a, b, c and d.
+    """
+
+    slope: Floats
+    location: Floats
+    lower: Floats
+    upper: Floats
+
+    def probability(self, ability: ArrayLike) -> Floats:
+        """Chance of a pass for abilities that broadcast with the items, in (0, 1)."""
+        s = sigmoid(self.slope * (np.asarray(ability) - self.location))
+        p = self.lower + (self.upper - self.lower) * s
+        return np.clip(p, SMALLEST, 1.0 - SMALLEST)
+
+    def information(self, ability: ArrayLike) -> Floats:
+        r"""Fisher information about ability, :math:`P'^2 / (P (1 - P))`."""
+        s = sigmoid(self.slope * (np.asarray(ability) - self.location))
+        span = self.upper - self.lower
+        p = np.clip(self.lower + span * s, SMALLEST, 1.0 - SMALLEST)
+        return (self.slope * span * s * (1.0 - s)) ** 2 / (p * (1.0 - p))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbilityGrid:
+    """Nodes of ability with normal prior weights that sum to one, each of shape (q,)."""
+
+    nodes: Floats
+    weights: Floats
+
+    @classmethod
+    def trapezoid(cls, n_nodes: int, *, limit: float = 4.0) -> "AbilityGrid":
+        """Equally spaced nodes on [-limit, limit], N(0, 1), the end weights halved."""
+        nodes = np.linspace(-limit, limit, n_nodes)
+        weights = np.exp(-(nodes**2) / 2.0)
+        weights[[0, -1]] /= 2.0
+        return cls(nodes=nodes, weights=weights / weights.sum())
+
+
+def grid_posterior(log_likelihood: Floats, grid: AbilityGrid) -> Floats:
+    """Posterior weights of the nodes, shape (..., q), rows sum to 1."""
+    log_weights = log_likelihood + np.log(grid.weights)
+    return np.asarray(special.softmax(log_weights, axis=-1))
+
+
+def eap(log_likelihood: Floats, grid: AbilityGrid) -> tuple[Floats, Floats]:
+    """Posterior mean and standard deviation of ability, each of shape (...).
+
+    Parameters
+    ----------
+    log_likelihood : ndarray, shape (..., q)
+        Of the outcomes so far at each node; zeros before any.
+    grid : AbilityGrid
+
+    References
+    ----------
+    Bock and Mislevy 1982; catR's grid has 33 nodes on [-4, 4].
+    """
+    posterior = grid_posterior(log_likelihood, grid)
+    mean = (posterior * grid.nodes).sum(axis=-1)
+    deviation = grid.nodes - mean[..., np.newaxis]
+    return mean, np.sqrt((posterior * deviation**2).sum(axis=-1))
+
+
+FIT_NODES: Final = 41
+MAX_ITERATIONS: Final = 300
+TOLERANCE: Final = 1e-4
+"""The fit ends when no probability at any node moves by more than this."""
+
+LOG_SLOPE_SD: Final = 0.5
+LOCATION_SD: Final = 2.0
+LOWER_BETA: Final = (2.0, 18.0)
+UPPER_BETA: Final = (18.0, 2.0)
+
+_LONGEST_STEP: Final = 1.0
+_HALVINGS: Final = 8
+_ROUNDING: Final = 1e-10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FourPlFit:
+    """Fitted bank, and whether the iteration came to rest."""
+
+    bank: FourPl
+    converged: bool
+    n_iterations: int
+
+
+def fit_four_pl(passes: NDArray[np.integer], trials: NDArray[np.integer]) -> FourPlFit:
+    r"""Fit every item with priors, abilities integrated out over N(0, 1).
+
+    ``log a ~ N(0, .5^2)``, ``b ~ N(0, 2^2)``, ``c ~ Beta(2, 18)`` and
+    ``d ~ Beta(18, 2)`` keep ten runs and constant questions identified. Equal
+    columns get equal parameters.
+
+    Parameters
+    ----------
+    passes, trials : ndarray of int, shape (m, n)
+        Cells without trials are left out.
+
+    References
+    ----------
+    Bock and Aitkin 1981. How ATLAS-port fits its bank is not published; the
+    priors are ours.
+    """
+    cells = np.concatenate([passes, trials]).astype(np.float64)
+    distinct, column = np.unique(cells, axis=1, return_inverse=True)
+    s, t = np.split(distinct, 2)
+    grid = AbilityGrid.trapezoid(FIT_NODES)
+    parameters = _start(s, t)
+    curves = _bank(parameters).probability(grid.nodes[:, np.newaxis])
+    converged = False
+    iteration = 0
+    while iteration < MAX_ITERATIONS and not converged:
+        iteration += 1
+        log_likelihood = s @ np.log(curves).T + (t - s) @ np.log1p(-curves).T
+        posterior = grid_posterior(log_likelihood, grid)
+        parameters = _improve(parameters, posterior.T @ s, posterior.T @ t, grid.nodes)
+        before, curves = curves, _bank(parameters).probability(grid.nodes[:, np.newaxis])
+        converged = bool(np.abs(curves - before).max() <= TOLERANCE)
+    fitted = _bank(parameters[:, column.ravel()])
+    return FourPlFit(bank=fitted, converged=converged, n_iterations=iteration)
+
+
+def _start(passes: Floats, trials: Floats) -> Floats:
+    """(log a, b, logit c, logit d) from smoothed pass rates and the priors' modes, (4, n)."""
+    rate = (passes.sum(axis=0) + 0.5) / (trials.sum(axis=0) + 1.0)
+    n = passes.shape[1]
+    lower, upper = 1.0 / 18.0, 17.0 / 18.0
+    return np.stack([np.zeros(n), -logit(rate), np.full(n, logit(lower)), np.full(n, logit(upper))])
+
+
+def _bank(parameters: Floats) -> FourPl:
+    log_slope, location, lower, upper = parameters
+    return FourPl(
+        slope=np.exp(log_slope), location=location, lower=sigmoid(lower), upper=sigmoid(upper)
+    )
+
+
+def _improve(parameters: Floats, passes: Floats, trials: Floats, nodes: Floats) -> Floats:
+    """One scoring step per item on its expected counts (q, n), halved until it helps."""
+    gradient, information = _score(parameters, passes, trials, nodes)
+    step = np.linalg.solve(information, gradient.T[..., np.newaxis])[..., 0].T
+    step = np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+    value = _objective(parameters, passes, trials, nodes)
+    enough = value - _ROUNDING * (1.0 + np.abs(value))
+    best = parameters
+    waiting = np.ones(parameters.shape[1], dtype=np.bool_)
+    for _ in range(_HALVINGS):
+        proposal = parameters + step
+        better = waiting & (_objective(proposal, passes, trials, nodes) >= enough)
+        best = np.where(better, proposal, best)
+        waiting &= ~better
+        if not waiting.any():
+            break
+        step = step / 2.0
+    return best
+
+
+def _objective(parameters: Floats, passes: Floats, trials: Floats, nodes: Floats) -> Floats:
+    bank = _bank(parameters)
+    p = bank.probability(nodes[:, np.newaxis])
+    likelihood = (passes * np.log(p) + (trials - passes) * np.log1p(-p)).sum(axis=0)
+    log_slope, location, _, _ = parameters
+    prior = -0.5 * (log_slope / LOG_SLOPE_SD) ** 2 - 0.5 * (location / LOCATION_SD) ** 2
+    for share, (alpha, beta) in ((bank.lower, LOWER_BETA), (bank.upper, UPPER_BETA)):
+        kept = np.clip(share, SMALLEST, 1.0 - SMALLEST)
+        prior += (alpha - 1.0) * np.log(kept) + (beta - 1.0) * np.log1p(-kept)
+    return np.where(bank.lower < bank.upper, likelihood + prior, -np.inf)
+
+
+def _score(
+    parameters: Floats, passes: Floats, trials: Floats, nodes: Floats
+) -> tuple[Floats, Floats]:
+    """Gradient (4, n) and expected information with the priors' (n, 4, 4)."""
+    bank = _bank(parameters)
+    distance = nodes[:, np.newaxis] - bank.location
+    s = sigmoid(bank.slope * distance)
+    span = bank.upper - bank.lower
+    p = bank.probability(nodes[:, np.newaxis])
+    bend = span * s * (1.0 - s) * bank.slope
+    slopes = np.stack(
+        [
+            bend * distance,
+            -bend,
+            (1.0 - s) * bank.lower * (1.0 - bank.lower),
+            s * bank.upper * (1.0 - bank.upper),
+        ]
+    )
+    weight = 1.0 / (p * (1.0 - p))
+    gradient = (slopes * (passes - trials * p) * weight).sum(axis=1)
+    information = np.einsum("iqn,jqn->nij", slopes * (trials * weight), slopes)
+    log_slope, location, _, _ = parameters
+    gradient[0] -= log_slope / LOG_SLOPE_SD**2
+    gradient[1] -= location / LOCATION_SD**2
+    information[:, 0, 0] += 1.0 / LOG_SLOPE_SD**2
+    information[:, 1, 1] += 1.0 / LOCATION_SD**2
+    for i, (share, (alpha, beta)) in enumerate(
+        ((bank.lower, LOWER_BETA), (bank.upper, UPPER_BETA)), start=2
+    ):
+        gradient[i] += (alpha - 1.0) * (1.0 - share) - (beta - 1.0) * share
+        information[:, i, i] += (alpha + beta - 2.0) * share * (1.0 - share)
+    return gradient, information
+
+
 N_CANDIDATES: Final = 5
-N_NODES: Final = 33
+ABILITY_NODES: Final = 33
 
 _DECIMALS: Final = 12
 """Informations that agree to so many decimals are equal, and come in question order."""
@@ -65,10 +287,10 @@ def atlas_runs(
     Li et al. 2026 (ATLAS); the port's fixed budget and 4PL bank: HSPR.
     """
     m, n = trials.shape
-    grid = AbilityGrid.trapezoid(N_NODES)
+    grid = AbilityGrid.trapezoid(ABILITY_NODES)
     curves = bank.probability(grid.nodes[:, np.newaxis])
     log_pass, log_fail = np.log(curves).T, np.log1p(-curves).T
-    log_likelihood = np.zeros((m, N_NODES))
+    log_likelihood = np.zeros((m, ABILITY_NODES))
     asked = np.zeros((m, n), dtype=np.bool_)
     ability, spread = eap(log_likelihood, grid)
     for step in range(k):
@@ -83,9 +305,18 @@ def atlas_runs(
         log_likelihood[rows] += s * log_pass[chosen] + (t - s) * log_fail[chosen]
         ability[rows], spread[rows] = eap(log_likelihood[rows], grid)
     posterior = grid_posterior(log_likelihood, grid)
-    score, model_sd = _pirt(bank, ability, posterior, curves, passes, trials, asked)
+    valid = trials > 0
+    rest = np.where(valid & ~asked, 1.0, 0.0)
+    expected, noise = rest @ curves.T, rest @ (curves * (1.0 - curves)).T
+    mean = (posterior * expected).sum(axis=1, keepdims=True)
+    variance = (posterior * (noise + (expected - mean) ** 2)).sum(axis=1)
+    predicted = bank.probability(ability[:, np.newaxis])
     return AtlasRuns(
-        score=score, model_sd=model_sd, ability=ability, ability_sd=spread, asked=asked
+        score=score_with_predictions(predicted, passes, trials, asked=asked, population=valid),
+        model_sd=np.sqrt(variance) / np.maximum(valid.sum(axis=1), 1),
+        ability=ability,
+        ability_sd=spread,
+        asked=asked,
     )
 
 
@@ -96,26 +327,3 @@ def _one_of_the_best(offered: Floats, uniform: Floats) -> NDArray[np.intp]:
     n_offered = (offered[rows[:, np.newaxis], ranked] >= 0).sum(axis=1)
     place = np.minimum((uniform * n_offered).astype(np.intp), n_offered - 1)
     return np.asarray(ranked[rows, place])
-
-
-def _pirt(
-    bank: FourPl,
-    ability: Floats,
-    posterior: Floats,
-    curves: Floats,
-    passes: NDArray[np.integer],
-    trials: NDArray[np.integer],
-    asked: NDArray[np.bool_],
-) -> tuple[Floats, Floats]:
-    """Observed outcomes and predictions at the final ability; and the posterior's deviation."""
-    valid = trials > 0
-    predicted = bank.probability(ability[:, np.newaxis])
-    outcomes = np.divide(passes, trials, out=np.zeros(trials.shape), where=valid)
-    size = valid.sum(axis=1)
-    total = np.where(valid, np.where(asked, outcomes, predicted), 0.0).sum(axis=1)
-    score = np.divide(total, size, out=np.full(len(size), np.nan), where=size > 0)
-    rest = np.where(valid & ~asked, 1.0, 0.0)
-    expected, noise = rest @ curves.T, rest @ (curves * (1.0 - curves)).T
-    mean = (posterior * expected).sum(axis=1, keepdims=True)
-    variance = (posterior * (noise + (expected - mean) ** 2)).sum(axis=1)
-    return score, np.sqrt(variance) / np.maximum(size, 1)

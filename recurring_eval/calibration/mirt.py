@@ -13,12 +13,11 @@ from recurring_eval.calibration.rasch import (
     PRIOR_PRECISION,
     PRIOR_RUNS,
     SD_RANGE,
-    canonical_order,
 )
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.irt import logit, sigmoid
 from recurring_eval.one_thread import one_thread
-from recurring_eval.response_matrix import ResponseMatrix
+from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
 SMALLEST_WEIGHT: Final = 0.05
 """Floor of p(1 - p), so that one surprising verdict does not become a factor of its own."""
@@ -34,7 +33,7 @@ def factor_start(passes: Floats, trials: Floats, dimensions: int) -> Pair:
     """
     run_logit = _margin_logit(passes, trials, axis=1) - _margin_logit(passes, trials, axis=None)
     question_logit = _margin_logit(passes, trials, axis=0)
-    rate = np.divide(passes, trials, out=np.zeros_like(passes), where=trials > 0)
+    rate = outcome_rates(passes, trials)
     p = sigmoid(np.add.outer(run_logit, question_logit))
     surprise = np.where(trials > 0, rate - p, 0.0) / np.maximum(p * (1.0 - p), SMALLEST_WEIGHT)
     working = run_logit[:, np.newaxis] + surprise
@@ -179,7 +178,7 @@ def fit_mirt(
     """
     _check_settings(dimensions, discrimination_sd, difficulty_sd, tolerance, max_iterations)
     _check_size(matrix, dimensions)
-    rows, columns = canonical_order(matrix)
+    rows, columns = matrix.canonical_order()
     passes, trials = matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)]
     objective = Objective.of(
         passes,

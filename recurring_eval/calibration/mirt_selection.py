@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from recurring_eval.calibration.mirt import fit_mirt, largest_dimension, posterior_mode
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_newton import Floats, Objective
-from recurring_eval.calibration.rasch import DIFFICULTY_SD, canonical_order
+from recurring_eval.calibration.rasch import DIFFICULTY_SD
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix
@@ -147,7 +147,7 @@ def compare_settings(
             f"only {largest_dimension(matrix)} runs or questions have a verdict, fewer than the "
             f"{max(2, min(dimensions))} a multidimensional fit needs; import more full runs"
         )
-    rows, columns = canonical_order(matrix)
+    rows, columns = matrix.canonical_order()
     passes, trials = matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)]
     held_out = _held_out_cells(trials, rng)
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from recurring_eval.calibration.newton import Counts, log_likelihood_of, maximise_posterior
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.validation import first_duplicate, order_by_id, read_only_floats
+from recurring_eval.validation import first_duplicate, read_only_floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +105,6 @@ def _check_model(model: RaschModel) -> None:
         raise InputError("the ability prior needs a finite mean and a positive precision")
 
 
-__all__ = ["RaschModel", "canonical_order", "fit_rasch", "log_posterior"]
-
 ABILITY_SD: Final = 1.0
 DIFFICULTY_SD: Final = 3.0
 
@@ -163,7 +161,7 @@ def fit_rasch(
     """
     _check_settings(ability_sd, difficulty_sd, tolerance, max_iterations)
     _check_size(matrix)
-    rows, columns = canonical_order(matrix)
+    rows, columns = matrix.canonical_order()
     counts = Counts.of(matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)])
     mode = maximise_posterior(
         counts,
@@ -232,12 +230,6 @@ def log_posterior(
     return float(likelihood - penalty / 2)
 
 
-def canonical_order(matrix: ResponseMatrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows by start time and id, columns by id: floating sums then see one order only."""
-    by_time = sorted(range(matrix.n_runs), key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
-    return np.array(by_time, dtype=np.intp), order_by_id(matrix.question_ids)
-
-
 def _check_settings(
     ability_sd: float, difficulty_sd: float, tolerance: float, max_iterations: int
 ) -> None:
@@ -301,7 +293,7 @@ def held_out_log_likelihood(
     """
     if not 0.0 < share < 1.0:
         raise InputError(f"`share` is {share}; it must lie between 0 and 1")
-    rows, columns = canonical_order(matrix)
+    rows, columns = matrix.canonical_order()
     hidden = np.empty(matrix.trials.shape, dtype=np.bool_)
     hidden[np.ix_(rows, columns)] = rng.random(matrix.trials.shape) < share
     n_hidden = int(matrix.trials[hidden].sum(dtype=np.int64))

@@ -3,16 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-
-def outcome_rates(passes: NDArray[np.integer], trials: NDArray[np.integer]) -> NDArray[np.float64]:
-    """passes/trials per question, 0 where there is no valid trial; shape of the inputs."""
-    rates = np.zeros(np.shape(trials))
-    np.divide(passes, trials, out=rates, where=trials > 0)
-    return rates
+from recurring_eval.response_matrix import outcome_rates
 
 
 def observed_mask(
-    trials: NDArray[np.integer],
+    trials: NDArray[np.number],
     asked: NDArray[np.bool_] | None,
     population: NDArray[np.bool_] | None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -48,10 +43,8 @@ def feasible_range(
     observed, population = observed_mask(trials, asked, population)
     count = population.sum(axis=-1)
     passed = np.where(observed, outcome_rates(passes, trials), 0.0).sum(axis=-1)
-    low = np.zeros(count.shape)
-    unknown = np.ones(count.shape)
-    np.divide(passed, count, out=low, where=count > 0)
-    np.divide(count - observed.sum(axis=-1), count, out=unknown, where=count > 0)
+    low = outcome_rates(passed, count)
+    unknown = outcome_rates(count - observed.sum(axis=-1), count, missing=1.0)
     return low, np.minimum(low + unknown, 1.0)
 
 
@@ -100,9 +93,5 @@ def weighted_score(
     """
     valid = (trials > 0) if population is None else (trials > 0) & population
     used = np.where(valid, weights, 0.0)
-    total = used.sum(axis=-1)
-    score = np.full(total.shape, np.nan)
-    np.divide(
-        (used * outcome_rates(passes, trials)).sum(axis=-1), total, out=score, where=total > 0
-    )
-    return np.minimum(score, 1.0)
+    total = (used * outcome_rates(passes, trials)).sum(axis=-1)
+    return np.minimum(outcome_rates(total, used.sum(axis=-1), missing=np.nan), 1.0)

@@ -1,24 +1,28 @@
-"""p-IRT: observed outcomes, and the model's prediction for everything else."""
+"""p-IRT: observed outcomes, and a model's prediction for everything else."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from recurring_eval.ability import Model
 from recurring_eval.calibration.rasch import RaschModel
-from recurring_eval.estimators.observed import observed_mask, outcome_rates
-from recurring_eval.irt import item_information, pass_probability
+from recurring_eval.estimators.observed import observed_mask
+from recurring_eval.irt import item_information, mirt_pass_probability, pass_probability
+from recurring_eval.response_matrix import outcome_rates
+
+Floats = NDArray[np.float64]
 
 
 def pirt_score(
-    model: RaschModel,
-    ability: float | NDArray[np.float64],
+    model: Model,
+    ability: ArrayLike,
     passes: NDArray[np.integer],
     trials: NDArray[np.integer],
     *,
     asked: NDArray[np.bool_] | None = None,
     population: NDArray[np.bool_] | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Mean over the population of observed outcomes and predicted ones, plug-in form.
 
     ``(sum_observed y + sum_rest p(ability)) / |population|``. Exact when
@@ -26,9 +30,9 @@ def pirt_score(
 
     Parameters
     ----------
-    model : RaschModel
+    model : RaschModel or MirtModel
         n questions.
-    ability : float or ndarray, shape (...)
+    ability : array_like, shape (...) for a Rasch model, else (..., d)
         Ability of each run.
     passes, trials : ndarray of int, shape (..., n)
         Verdict counts, aligned with the model's questions.
@@ -47,56 +51,50 @@ def pirt_score(
     ----------
     Maia Polo et al. 2024 (tinyBenchmarks), p-IRT with the unweighted mean.
     """
+    if isinstance(model, RaschModel):
+        predicted = pass_probability(np.asarray(ability)[..., np.newaxis], model.difficulty)
+    else:
+        predicted = mirt_pass_probability(ability, model.discrimination, model.difficulty)
+    return score_with_predictions(predicted, passes, trials, asked=asked, population=population)
+
+
+def score_with_predictions(
+    predicted: Floats,
+    passes: NDArray[np.number],
+    trials: NDArray[np.number],
+    *,
+    asked: NDArray[np.bool_] | None = None,
+    population: NDArray[np.bool_] | None = None,
+) -> Floats:
+    """p-IRT for predicted pass rates (..., n) of any origin, as in `pirt_score`."""
     observed, population = observed_mask(trials, asked, population)
-    predicted = pass_probability(np.asarray(ability)[..., np.newaxis], model.difficulty)
     values = np.where(observed, outcome_rates(passes, trials), predicted)
-    count = population.sum(axis=-1)
-    score = np.full(count.shape, np.nan)
     total = np.where(population, values, 0.0).sum(axis=-1)
-    np.divide(total, count, out=score, where=count > 0)
-    return np.minimum(score, 1.0)
+    return np.minimum(outcome_rates(total, population.sum(axis=-1), missing=np.nan), 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreVariance:
-    """Model variance of sums of outcomes, split into observed and unobserved questions.
-
-    Each attribute has shape (...): one entry per run.
+    """Variance of a p-IRT score under its model, one entry per run.
 
     Attributes
     ----------
-    observed, unobserved : ndarray
-        V_A and V_U, sums of p(1 - p). In the Rasch model they are also the
-        derivatives g_A and g_U of the expected sums by ability.
-    ability_variance : ndarray
+    model_sd : ndarray, shape (...)
+        u, standard deviation of the score given what was observed.
+    rerun_variance : ndarray, shape (...)
+        What a rerun adds to the squared model sd; may be negative.
+    covariance : ndarray, shape (..., d, d)
         B, the inverse posterior information of ability.
-    n_questions : ndarray of int
-        Size of the population.
     """
 
-    observed: NDArray[np.float64]
-    unobserved: NDArray[np.float64]
-    ability_variance: NDArray[np.float64]
-    n_questions: NDArray[np.int64]
-
-    @property
-    def model_sd(self) -> NDArray[np.float64]:
-        """u, standard deviation of the score given what was observed."""
-        total = self.unobserved + self.ability_variance * self.unobserved**2
-        sd: NDArray[np.float64] = np.sqrt(total) / np.maximum(self.n_questions, 1)
-        return sd
-
-    @property
-    def rerun_variance(self) -> NDArray[np.float64]:
-        """What a rerun adds to the squared model sd; may be negative."""
-        crossed = 2.0 * self.unobserved * self.ability_variance * self.observed
-        added = self.observed - self.unobserved + crossed
-        return np.asarray(added / np.maximum(self.n_questions, 1) ** 2)
+    model_sd: Floats
+    rerun_variance: Floats
+    covariance: Floats
 
 
 def score_variance(
     model: RaschModel,
-    ability: float | NDArray[np.float64],
+    ability: ArrayLike,
     trials: NDArray[np.integer],
     *,
     asked: NDArray[np.bool_] | None = None,
@@ -107,7 +105,7 @@ def score_variance(
     Parameters
     ----------
     model : RaschModel
-    ability : float or ndarray, shape (...)
+    ability : array_like, shape (...)
     trials : ndarray of int, shape (..., n)
     asked, population : ndarray of bool, shape (n,) or (..., n), optional
         Questions whose verdicts were used, and those the score is the mean
@@ -117,9 +115,52 @@ def score_variance(
     _, inside = observed_mask(trials, asked, population)
     information = item_information(np.asarray(ability)[..., np.newaxis], model.difficulty)
     posterior = model.prior_precision + np.where(used, trials * information, 0.0).sum(axis=-1)
+    covariance = np.asarray(1.0 / posterior)[..., np.newaxis, np.newaxis]
+    return variance_of_score(information, used, inside, covariance)
+
+
+def variance_of_score(
+    outcome_variance: Floats,
+    used: NDArray[np.bool_],
+    population: NDArray[np.bool_],
+    covariance: Floats,
+    *,
+    slopes: Floats | None = None,
+) -> ScoreVariance:
+    r"""Variance of a p-IRT score by the delta method.
+
+    With :math:`V_A` and :math:`V_U` the sums of p(1 - p) over the observed and unobserved
+    questions of the population and :math:`g = \sum p(1 - p)\,\alpha` over each, the squared
+    model sd is :math:`(V_U + g_U^T B g_U) / N^2`, and a rerun adds
+    :math:`(V_A - V_U + 2 g_U^T B g_A) / N^2`.
+
+    Parameters
+    ----------
+    outcome_variance : ndarray, shape (..., n)
+        p(1 - p) of each question at the estimated ability.
+    used, population : ndarray of bool, shape (..., n)
+        Questions whose verdicts were used, and those the score is the mean of.
+    covariance : ndarray, shape (..., d, d)
+        B.
+    slopes : ndarray, shape (n, d), optional
+        Discriminations; ones, with d = 1, by default.
+    """
+    seen = np.where(used & population, outcome_variance, 0.0)
+    unseen = np.where(population & ~used, outcome_variance, 0.0)
+    v_seen, v_unseen = seen.sum(axis=-1), unseen.sum(axis=-1)
+    if slopes is None:
+        by_seen, by_unseen = v_seen[..., np.newaxis], v_unseen[..., np.newaxis]
+    else:
+        # One product per run: a joint one would round a run by its neighbours.
+        by_seen, by_unseen = (
+            np.matmul(sums[..., np.newaxis, :], slopes)[..., 0, :] for sums in (seen, unseen)
+        )
+    column = by_unseen[..., :, np.newaxis]
+    carried = (covariance * (column * by_unseen[..., np.newaxis, :])).sum(axis=(-2, -1))
+    crossed = (2.0 * column * covariance * by_seen[..., np.newaxis, :]).sum(axis=(-2, -1))
+    size = np.maximum(population.sum(axis=-1), 1)
     return ScoreVariance(
-        observed=np.where(used & inside, information, 0.0).sum(axis=-1),
-        unobserved=np.where(inside & ~used, information, 0.0).sum(axis=-1),
-        ability_variance=np.asarray(1.0 / posterior),
-        n_questions=np.asarray(inside.sum(axis=-1), dtype=np.int64),
+        model_sd=np.asarray(np.sqrt(v_unseen + carried) / size),
+        rerun_variance=np.asarray((v_seen - v_unseen + crossed) / size**2),
+        covariance=covariance,
     )

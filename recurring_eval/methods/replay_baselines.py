@@ -16,7 +16,7 @@ from recurring_eval.irt import imputed_rates
 from recurring_eval.methods.estimate import LEVEL
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
-from recurring_eval.response_matrix import ResponseMatrix
+from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
 Floats = NDArray[np.float64]
 
@@ -100,9 +100,7 @@ class AipwScorer:
         """Estimate each target, with a normal interval from its residuals."""
         observed = _observed(targets, rng.permutation(targets.n_questions)[:k])
         valid = targets.trials > 0
-        rates = np.divide(
-            targets.passes, targets.trials, out=np.zeros(targets.trials.shape), where=valid
-        )
+        rates = outcome_rates(targets.passes, targets.trials)
         found = aipw_scores(self.source.rates.T, rates, observed, valid)
         half = stats.norm.ppf((1.0 + LEVEL) / 2.0) * found.standard_error
         return Scored(

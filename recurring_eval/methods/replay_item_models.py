@@ -6,24 +6,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.baselines.atlas import atlas_runs
-from recurring_eval.baselines.factor_score import RANK, factor_scores
+from recurring_eval.baselines.atlas import FourPl, atlas_runs, fit_four_pl
+from recurring_eval.baselines.factors import (
+    RANK,
+    LogisticFactors,
+    factor_scores,
+    fit_logistic_factors,
+)
 from recurring_eval.baselines.faq import faq_runs
-from recurring_eval.baselines.four_pl import FourPl, fit_four_pl
 from recurring_eval.baselines.logistic_factorisation import Factorisation, select_factorisation
-from recurring_eval.calibration.logistic_factors import LogisticFactors, fit_logistic_factors
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
-from recurring_eval.response_matrix import ResponseMatrix
+from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 from recurring_eval.subsets.random import pass_rate_strata
-
-Floats = NDArray[np.float64]
-
-
-def _rates(targets: ResponseMatrix) -> Floats:
-    rates = np.zeros(targets.trials.shape)
-    np.divide(targets.passes, targets.trials, out=rates, where=targets.trials > 0)
-    return rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +34,7 @@ class FaqScorer:
             self.factors.questions,
             runs.mean(axis=0),
             np.atleast_2d(np.cov(runs, rowvar=False)),
-            _rates(targets),
+            outcome_rates(targets.passes, targets.trials),
             targets.trials > 0,
             k,
             draws=rng.random((targets.n_runs, k)),

@@ -1,16 +1,23 @@
 """Anchor questions by K-means, prepared for replays."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
 
+from recurring_eval.ability import estimate_abilities
 from recurring_eval.calibration import fit_rasch
+from recurring_eval.calibration.mirt import fit_mirt, largest_dimension
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_selection import select_mirt
 from recurring_eval.calibration.rasch import RaschModel
-from recurring_eval.estimators import GpirtConstants, weighted_score
-from recurring_eval.estimators.gpirt import fit_mirt_gpirt_constants, mirt_gpirt_score
+from recurring_eval.estimators import (
+    GpirtConstants,
+    fit_gpirt_constants,
+    gpirt_score,
+    weighted_score,
+)
 from recurring_eval.methods.evidence import aligned_weights
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
@@ -38,10 +45,13 @@ class KmeansScorer:
         if self.mirt is None or self.gpirt is None:
             score = weighted_score(targets.passes, targets.trials, weights)
         else:
-            score = mirt_gpirt_score(
+            asked = weights > 0
+            passes, trials = np.where(asked, targets.passes, 0), np.where(asked, targets.trials, 0)
+            score = gpirt_score(
                 self.mirt,
-                targets.passes,
-                targets.trials,
+                estimate_abilities(self.mirt, passes, trials),
+                passes,
+                trials,
                 weights=weights,
                 constants=self.gpirt,
                 population=valid,
@@ -67,12 +77,7 @@ class FitKmeans:
         mirt = select_mirt(source, rng=rng) if needs_mirt else None
         constants = None
         if self.gpirt and mirt is not None:
-            constants = fit_mirt_gpirt_constants(
-                source,
-                dimensions=mirt.n_dimensions,
-                discrimination_sd=mirt.discrimination_sd,
-                rng=rng,
-            )
+            constants = fit_gpirt_constants(source, rng=rng, fit=partial(_refit, like=mirt))
         return KmeansScorer(
             features=self.features,
             source=source,
@@ -80,6 +85,15 @@ class FitKmeans:
             mirt=mirt,
             gpirt=constants,
         )
+
+
+def _refit(earlier: ResponseMatrix, *, like: MirtModel) -> MirtModel:
+    """Fit fewer runs with the settings of `like`, as far as they allow its dimensions."""
+    return fit_mirt(
+        earlier,
+        dimensions=min(like.n_dimensions, largest_dimension(earlier)),
+        discrimination_sd=like.discrimination_sd,
+    )
 
 
 def _replay(name: str, features: Features, *, gpirt: bool, description: str) -> ReplayMethod:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from recurring_eval.errors import InputError
 from recurring_eval.hspr import HsprCalibration, score_answers
 from recurring_eval.methods.evidence import Evidence
@@ -71,7 +69,7 @@ def score_run(
         rerun_variance=float(variance.rerun_variance[0]),
         ability=AbilityEstimate(
             theta=evidence.ability,
-            covariance=variance.ability_variance[np.newaxis],
+            covariance=variance.covariance[0],
             n_observed=int((evidence.trials > 0).sum()),
         ),
         extrapolating=_outside_the_calibration(evidence),

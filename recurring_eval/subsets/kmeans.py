@@ -13,8 +13,8 @@ from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.irt import imputed_rates
 from recurring_eval.records import Subset
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.subsets.stratified import key_ranks, subset_of
-from recurring_eval.validation import require_subset_size
+from recurring_eval.subsets.stratified import subset_of
+from recurring_eval.validation import order_by_id, require_subset_size
 
 Floats = NDArray[np.float64]
 
@@ -113,7 +113,7 @@ def irt_kmeans_subset(
     ----------
     Maia Polo et al. 2024 (IRT anchors); She and Lin 2026, IRT features.
     """
-    by_key = np.argsort(key_ranks(model.question_ids))
+    by_key = order_by_id(model.question_ids)
     vectors = np.column_stack([model.discrimination, model.difficulty])[by_key]
     weights = anchor_weights(np.round(vectors, _DECIMALS), k, rng=rng)
     chosen = np.flatnonzero(weights)

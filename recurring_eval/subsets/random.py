@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.records import Subset
-from recurring_eval.subsets.stratified import key_ranks, subset_of
-from recurring_eval.validation import require_subset_size
+from recurring_eval.response_matrix import outcome_rates
+from recurring_eval.subsets.stratified import subset_of
+from recurring_eval.validation import order_by_id, require_subset_size
 
 
 def proportional_quotas(sizes: NDArray[np.integer], k: int) -> NDArray[np.int64]:
@@ -58,7 +59,7 @@ def random_subset(
     """
     n = len(model.question_ids)
     require_subset_size(k, n)
-    by_key = np.argsort(key_ranks(model.question_ids))
+    by_key = order_by_id(model.question_ids)
     chosen = by_key[rng.permutation(n)[:k]]
     return subset_of(model, bank_version, chosen, np.full(k, 1.0 / k), seed=seed, design=RANDOM)
 
@@ -104,7 +105,7 @@ def pass_rate_strata(
     n = len(passes)
     require_subset_size(k, n)
     # One correctly rounded division: equal fractions are equal floats.
-    share = np.divide(passes, trials, out=np.full(n, 0.5), where=trials > 0)
+    share = outcome_rates(passes, trials, missing=0.5)
     order = np.lexsort((rng.permutation(n), share))
     strata = np.array_split(order, min(n_strata, k))
     quotas = proportional_quotas(np.array([len(stratum) for stratum in strata]), k)

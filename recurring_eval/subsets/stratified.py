@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.records import Subset
-from recurring_eval.validation import order_by_id, require_subset_size
+from recurring_eval.validation import rank_by_id, require_subset_size
 
 STRATIFIED: Final = "stratified"
 """Design name, part of a subset's hash."""
@@ -85,17 +85,10 @@ def difficulty_order(
     """Positions sorted by (rounded difficulty, question key or `tie_order`), shape (N,)."""
     n = len(model.question_ids)
     if tie_order is None:
-        tie_order = key_ranks(model.question_ids)
+        tie_order = rank_by_id(model.question_ids)
     elif not np.array_equal(np.sort(tie_order), np.arange(n)):
         raise InputError(f"`tie_order` must be a permutation of 0..{n - 1}")
     return np.lexsort((tie_order, micro_difficulty(model.difficulty)))
-
-
-def key_ranks(question_ids: tuple[str, ...]) -> NDArray[np.intp]:
-    """Rank of each question key in sorted order, shape (N,)."""
-    ranks = np.empty(len(question_ids), dtype=np.intp)
-    ranks[order_by_id(question_ids)] = np.arange(len(question_ids))
-    return ranks
 
 
 def stratum_bounds(n_questions: int, k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from recurring_eval.hspr.calibration import HsprCalibration
 from recurring_eval.hspr.config import HsprConfig, LatentPrior
+from recurring_eval.hspr.items import ZeroInflatedBeta
 from recurring_eval.hspr.model import HsprModel
-from recurring_eval.hspr.source_rates import ZeroInflatedBeta
 from storage.calibrations.calibration_parameters import numbered
 from storage.file.history import History
 from storage.keys import run_row_ids

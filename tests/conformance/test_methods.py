@@ -217,7 +217,6 @@ def test_order_of_questions_is_irrelevant(method: Method, parts: tuple[int, int,
     )
     cache = case.cache and Cache(
         question_ids=names,
-        pass_rates=case.cache.pass_rates[order],
         passes=case.cache.passes[order],
         n_trials=case.cache.n_trials[order],
         cached=case.cache.cached[order],
