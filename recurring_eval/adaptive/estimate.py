@@ -1,4 +1,4 @@
-"""What an adaptive session says about the full score: p-IRT at the estimated ability."""
+"""Ability and full score of adaptive runs, given their answers: p-IRT at the posterior mode."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.ability import posterior_information, posterior_modes
-from recurring_eval.adaptive.d_optimal import verdict_variance
+from recurring_eval.adaptive.choice import verdict_variance
 from recurring_eval.adaptive.questions import AskableQuestions, Floats, logits
-from recurring_eval.estimators.pirt import score_with_predictions, variance_of_score
+from recurring_eval.estimators.score import score_with_predictions, variance_of_score
 from recurring_eval.irt import sigmoid
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.ability import Model
-from recurring_eval.adaptive.d_optimal import choose_d_optimal
-from recurring_eval.adaptive.fisher import choose_by_information
+from recurring_eval.adaptive.choice import choose_by_information, choose_d_optimal
 from recurring_eval.adaptive.questions import (
     AskableQuestions,
     Floats,

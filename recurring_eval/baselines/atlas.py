@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from recurring_eval.estimators.pirt import score_with_predictions
+from recurring_eval.estimators.score import score_with_predictions
 from recurring_eval.irt import logit, sigmoid
 
 Floats = NDArray[np.float64]
@@ -58,9 +58,9 @@ class AbilityGrid:
     weights: Floats
 
     @classmethod
-    def trapezoid(cls, n_nodes: int, *, limit: float = 4.0) -> "AbilityGrid":
-        """Equally spaced nodes on [-limit, limit], N(0, 1), the end weights halved."""
-        nodes = np.linspace(-limit, limit, n_nodes)
+    def trapezoid(cls, n_nodes: int) -> "AbilityGrid":
+        """Equally spaced nodes on [-4, 4], N(0, 1), the end weights halved."""
+        nodes = np.linspace(-4.0, 4.0, n_nodes)
         weights = np.exp(-(nodes**2) / 2.0)
         weights[[0, -1]] /= 2.0
         return cls(nodes=nodes, weights=weights / weights.sum())
@@ -245,15 +245,13 @@ class AtlasRuns:
 
     Attributes
     ----------
-    score, model_sd, ability, ability_sd : ndarray, shape (m,)
+    score, model_sd : ndarray, shape (m,)
         `model_sd` is the score's posterior standard deviation under the model.
     asked : ndarray of bool, shape (m, n)
     """
 
     score: Floats
     model_sd: Floats
-    ability: Floats
-    ability_sd: Floats
     asked: NDArray[np.bool_]
 
 
@@ -292,7 +290,7 @@ def atlas_runs(
     log_pass, log_fail = np.log(curves).T, np.log1p(-curves).T
     log_likelihood = np.zeros((m, ABILITY_NODES))
     asked = np.zeros((m, n), dtype=np.bool_)
-    ability, spread = eap(log_likelihood, grid)
+    ability, _ = eap(log_likelihood, grid)
     for step in range(k):
         rows = np.flatnonzero(((trials > 0) & ~asked).any(axis=1))
         if not len(rows):
@@ -303,7 +301,7 @@ def atlas_runs(
         asked[rows, chosen] = True
         s, t = passes[rows, chosen][:, np.newaxis], trials[rows, chosen][:, np.newaxis]
         log_likelihood[rows] += s * log_pass[chosen] + (t - s) * log_fail[chosen]
-        ability[rows], spread[rows] = eap(log_likelihood[rows], grid)
+        ability[rows], _ = eap(log_likelihood[rows], grid)
     posterior = grid_posterior(log_likelihood, grid)
     valid = trials > 0
     rest = np.where(valid & ~asked, 1.0, 0.0)
@@ -314,8 +312,6 @@ def atlas_runs(
     return AtlasRuns(
         score=score_with_predictions(predicted, passes, trials, asked=asked, population=valid),
         model_sd=np.sqrt(variance) / np.maximum(valid.sum(axis=1), 1),
-        ability=ability,
-        ability_sd=spread,
         asked=asked,
     )
 

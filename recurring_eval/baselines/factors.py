@@ -13,7 +13,7 @@ from recurring_eval.calibration.logistic_items import (
     standardised_abilities,
 )
 from recurring_eval.errors import NotEnoughDataError
-from recurring_eval.estimators.pirt import score_with_predictions, variance_of_score
+from recurring_eval.estimators.score import score_with_predictions, variance_of_score
 from recurring_eval.irt import logit, mirt_pass_probability, sigmoid
 from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 

@@ -121,13 +121,12 @@ def pai_term(
     seen: NDArray[np.bool_],
     chosen: NDArray[np.intp],
     chance: Floats,
-    corrected: bool = True,
 ) -> Floats:
     """One step's unbiased guess of the score, (m,).
 
     ``(sum_j p_j + (z - p) / q) / N``. Without replacement it is unbiased only if
-    the p_j of questions seen before are replaced by their outcomes; the
-    released code (``corrected=False``) leaves them.
+    the p_j of questions seen before are replaced by their outcomes, which the
+    released code does not do.
 
     Parameters
     ----------
@@ -140,7 +139,7 @@ def pai_term(
         With which each was chosen.
     """
     rows = np.arange(len(predicted))
-    known = np.where(seen, outcomes, predicted) if corrected else predicted
+    known = np.where(seen, outcomes, predicted)
     surprise = (outcomes[rows, chosen] - predicted[rows, chosen]) / chance
     total = np.where(population, known, 0.0).sum(axis=1) + surprise
     return np.asarray(total / population.sum(axis=1))

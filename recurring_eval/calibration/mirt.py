@@ -1,9 +1,11 @@
-"""Where the multidimensional 2PL fit starts: a factorisation of working logits."""
+r"""Fit of the multidimensional 2PL, :math:`\sigma(\alpha_j^T\theta_i - \beta_j)`.
+
+It starts from a factorisation of working logits and ends in principal axes that point upwards.
+"""
 
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
 
 from recurring_eval.calibration.mirt_model import MirtModel
@@ -143,7 +145,7 @@ def fit_mirt(
     by Newton steps from a singular value decomposition. The objective is not
     concave, but with these priors it is a factored nuclear norm penalty, and random
     starts all end in the same mode. All of its rotations fit equally well;
-    `MirtModel` says which is returned.
+    `MirtModel` describes the one returned.
 
     Parameters
     ----------
@@ -215,50 +217,6 @@ def fit_mirt(
         converged=mode.converged,
         n_iterations=mode.n_iterations,
     )
-
-
-def mirt_log_posterior(
-    matrix: ResponseMatrix,
-    ability: ArrayLike,
-    discrimination: ArrayLike,
-    difficulty: ArrayLike,
-    *,
-    discrimination_sd: float,
-    difficulty_sd: float = DIFFICULTY_SD,
-) -> float:
-    """Objective of `fit_mirt` at any parameters, without its constants.
-
-    Parameters
-    ----------
-    matrix : ResponseMatrix
-    ability : array_like, shape (m, d)
-    discrimination : array_like, shape (n, d)
-    difficulty : array_like, shape (n,)
-    discrimination_sd, difficulty_sd : float
-
-    Returns
-    -------
-    float
-        Log likelihood less half the squared parameters over their prior variances.
-    """
-    theta = np.asarray(ability, dtype=np.float64)
-    alpha = np.asarray(discrimination, dtype=np.float64)
-    beta = np.asarray(difficulty, dtype=np.float64)
-    dimensions = theta.shape[-1] if theta.ndim else 0
-    fits = theta.shape == (matrix.n_runs, dimensions) and beta.shape == (matrix.n_questions,)
-    if not fits or alpha.shape != (matrix.n_questions, dimensions):
-        raise InputError(
-            f"`ability` {theta.shape}, `discrimination` {alpha.shape} and `difficulty` "
-            f"{beta.shape} do not fit {matrix.n_runs} runs x {matrix.n_questions} questions"
-        )
-    objective = Objective.of(
-        matrix.passes,
-        matrix.trials,
-        dimensions=dimensions,
-        discrimination_sd=discrimination_sd,
-        difficulty_sd=difficulty_sd,
-    )
-    return objective.at(theta, np.column_stack([alpha, beta])).log_posterior
 
 
 def posterior_mode(objective: Objective, *, tolerance: float, max_iterations: int) -> Mode:

@@ -1,4 +1,4 @@
-"""Fitted Rasch model: difficulties, abilities and how they were reached."""
+"""The Rasch model, its fit on a history and its likelihood of held-out cells."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from recurring_eval.calibration.newton import Counts, log_likelihood_of, maximise_posterior
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
@@ -196,40 +196,6 @@ def fit_rasch(
     )
 
 
-def log_posterior(
-    matrix: ResponseMatrix,
-    ability: ArrayLike,
-    difficulty: ArrayLike,
-    *,
-    ability_sd: float = ABILITY_SD,
-    difficulty_sd: float = DIFFICULTY_SD,
-) -> float:
-    """Objective of `fit_rasch` at any parameters, without its constants.
-
-    Parameters
-    ----------
-    matrix : ResponseMatrix
-    ability : array_like, shape (m,)
-    difficulty : array_like, shape (n,)
-    ability_sd, difficulty_sd : float
-
-    Returns
-    -------
-    float
-        Log likelihood less half the squared parameters over their prior variances.
-    """
-    theta = np.asarray(ability, dtype=np.float64)
-    beta = np.asarray(difficulty, dtype=np.float64)
-    if theta.shape != (matrix.n_runs,) or beta.shape != (matrix.n_questions,):
-        raise InputError(
-            f"`ability` {theta.shape} and `difficulty` {beta.shape} do not fit a matrix "
-            f"of {matrix.n_runs} runs x {matrix.n_questions} questions"
-        )
-    likelihood = log_likelihood_of(Counts.of(matrix.passes, matrix.trials), theta, beta)
-    penalty = theta @ theta / ability_sd**2 + beta @ beta / difficulty_sd**2
-    return float(likelihood - penalty / 2)
-
-
 def _check_settings(
     ability_sd: float, difficulty_sd: float, tolerance: float, max_iterations: int
 ) -> None:
@@ -255,16 +221,13 @@ def _check_size(matrix: ResponseMatrix) -> None:
         )
 
 
-SHARE: Final = 0.15
+HELD_OUT_SHARE: Final = 0.15
 
 
 def held_out_log_likelihood(
     matrix: ResponseMatrix,
     *,
     rng: np.random.Generator,
-    share: float = SHARE,
-    ability_sd: float = ABILITY_SD,
-    difficulty_sd: float = DIFFICULTY_SD,
 ) -> float:
     """Mean log likelihood per trial of cells hidden from a Rasch fit.
 
@@ -273,11 +236,7 @@ def held_out_log_likelihood(
     matrix : ResponseMatrix
         The order of its rows and columns does not matter.
     rng : Generator
-        Draws the hidden cells.
-    share : float
-        Chance that a valid cell is hidden, in (0, 1).
-    ability_sd, difficulty_sd : float
-        As in `fit_rasch`.
+        Draws the hidden cells, each with a chance of 15 %.
 
     Returns
     -------
@@ -286,22 +245,18 @@ def held_out_log_likelihood(
 
     Raises
     ------
-    InputError
-        `share` is out of range.
     NotEnoughDataError
         Nothing was hidden, or too little was left.
     """
-    if not 0.0 < share < 1.0:
-        raise InputError(f"`share` is {share}; it must lie between 0 and 1")
     rows, columns = matrix.canonical_order()
     hidden = np.empty(matrix.trials.shape, dtype=np.bool_)
-    hidden[np.ix_(rows, columns)] = rng.random(matrix.trials.shape) < share
+    hidden[np.ix_(rows, columns)] = rng.random(matrix.trials.shape) < HELD_OUT_SHARE
     n_hidden = int(matrix.trials[hidden].sum(dtype=np.int64))
     if n_hidden == 0:
         raise NotEnoughDataError(
             "no verdict was held out; the history is too short to test a fit on it"
         )
-    model = fit_rasch(_keep(matrix, ~hidden), ability_sd=ability_sd, difficulty_sd=difficulty_sd)
+    model = fit_rasch(_keep(matrix, ~hidden))
     unseen = _keep(matrix, hidden)
     order = np.ix_(rows, columns)
     counts = Counts.of(unseen.passes[order], unseen.trials[order])

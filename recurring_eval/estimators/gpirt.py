@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from recurring_eval.ability import Model, estimate_abilities
 from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.estimators.observed import observed_mask, weighted_score
-from recurring_eval.estimators.pirt import pirt_score
+from recurring_eval.estimators.score import observed_mask, pirt_score, weighted_score
 from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
 STRATA_DIVISOR: Final = 4.0

@@ -1,4 +1,4 @@
-"""Which runs of a history become sources.
+"""HSPR calibrated on a history: which runs become sources, and with which configuration.
 
 Distinct agents tell questions apart; hundreds of runs of one agent give every question
 a signature of its own, so that groups no longer pool. So every agent is kept, and the

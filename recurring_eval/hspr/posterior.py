@@ -1,4 +1,4 @@
-"""Likelihood of all observed outcomes at every node.
+"""Posterior of the latent state: weighted nodes given all observed outcomes.
 
 A group's outcomes are exchangeable, so that its counts are all that matters: they are
 multiplied in as passes first, then fails, whatever order they were observed in.
@@ -119,7 +119,7 @@ class NodePosterior:
         1 where `rare` is the rate of passes, -1 where it is the rate of fails: the
         smaller of the two is stored, because only that keeps its relative precision.
     rare : ndarray, shape (G, J)
-        Group rate's mean given the node, of passes or fails as `sign` says.
+        Group rate's mean given the node, of passes or fails depending on `sign`.
     spread : ndarray, shape (G, J)
         ``m (1 - m) + (U - 1) tau^2``, N times equation (12).
     """

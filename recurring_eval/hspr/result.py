@@ -1,4 +1,4 @@
-"""Posterior of the score: a mixture over nodes of sums of Beta-binomial counts."""
+"""Posterior of the score, a mixture of sums of Beta-binomial counts, and the decision on it."""
 
 import math
 from dataclasses import dataclass

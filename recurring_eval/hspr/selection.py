@@ -1,4 +1,4 @@
-"""Sources that take turns being held out of every fit."""
+"""Choice of a configuration by holding sources out of every fit, in three stages."""
 
 import itertools
 import math

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from recurring_eval.ability import estimate_abilities
-from recurring_eval.baselines.aipw import aipw_scores
-from recurring_eval.baselines.midrange import midrange_questions, ridge_scores
+from recurring_eval.baselines.regressions import aipw_scores, midrange_questions, ridge_scores
 from recurring_eval.calibration.rasch import RaschModel, fit_rasch
 from recurring_eval.estimators import weighted_score
 from recurring_eval.irt import imputed_rates

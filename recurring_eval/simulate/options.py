@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, Literal
+from typing import Literal
 
 from recurring_eval.errors import InputError
-
-OTHER_FAMILY_RUNS: Final = (90, 75, 60, 44, 30)
-"""Runs of the five other agent families of the published test bed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,7 @@ class SimulationOptions:
         `grader_change_share` of the questions by `grader_change_factor`.
     grader_change_share, grader_change_factor : float
     other_families : tuple of int
-        Number of runs of each further agent family, e.g. `OTHER_FAMILY_RUNS`.
+        Number of runs of each further agent family.
     quiet : bool
         No releases and no question drift.
 

@@ -1,4 +1,4 @@
-"""Sharing a number of questions out in proportion to the sizes of groups."""
+"""Random subsets: of the whole bank, and inside strata of the historical pass rate."""
 
 from typing import Final
 
@@ -72,15 +72,14 @@ def pass_rate_strata(
     trials: NDArray[np.integer],
     k: int,
     *,
-    n_strata: int = N_STRATA,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Weights of k questions drawn inside strata of near-equal size, shape (n,).
 
     Questions are ordered by their share of passes, equal shares at random, and
-    cut as numpy.array_split does. Each stratum gets its proportional part of k,
-    rounded by largest remainders, and every drawn question stands for an equal
-    part of its stratum.
+    cut into ten strata, or k where that is fewer, as numpy.array_split does. Each
+    stratum gets its proportional part of k, rounded by largest remainders, and
+    every drawn question stands for an equal part of its stratum.
 
     Parameters
     ----------
@@ -89,8 +88,6 @@ def pass_rate_strata(
         as passed half of the time.
     k : int
         ``1 <= k <= n``.
-    n_strata : int, optional
-        At most this many; never more than k, so that none stays empty.
     rng : numpy.random.Generator
 
     Returns
@@ -107,7 +104,7 @@ def pass_rate_strata(
     # One correctly rounded division: equal fractions are equal floats.
     share = outcome_rates(passes, trials, missing=0.5)
     order = np.lexsort((rng.permutation(n), share))
-    strata = np.array_split(order, min(n_strata, k))
+    strata = np.array_split(order, min(N_STRATA, k))
     quotas = proportional_quotas(np.array([len(stratum) for stratum in strata]), k)
     weights = np.zeros(n)
     for stratum, quota in zip(strata, quotas, strict=True):

@@ -69,15 +69,15 @@ def second_step():
 
 
 def phi_2(chosen, *, corrected):
+    """The released code leaves the predictions of seen questions, as if none were seen."""
     mean, seen, q = second_step()
     return pai_term(
         sigmoid(mean @ FACTORS.T),
         TRUTH,
         population=EVERY,
-        seen=seen,
+        seen=seen & corrected,
         chosen=np.array([chosen]),
         chance=q[:, chosen],
-        corrected=corrected,
     )[0]
 
 

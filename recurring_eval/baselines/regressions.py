@@ -1,10 +1,85 @@
-"""AIPW: a regression's predictions, corrected by its errors on the asked questions."""
+"""Baselines that regress on verdicts: Mid-Range, Random-Sampling-Learn and AIPW."""
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import RidgeCV
+
+from recurring_eval.errors import NotEnoughDataError
+from recurring_eval.validation import require_subset_size
+
+
+def midrange_questions(
+    passes: NDArray[np.integer], trials: NDArray[np.integer], k: int
+) -> NDArray[np.intp]:
+    """Positions of the k questions with historical pass rates nearest one half, nearest first.
+
+    Equally near questions come in their own order, compared without rounding;
+    questions without a verdict come last. Their plain mean ranks runs
+    but is not their score: it is some 20 percentage points off by construction.
+
+    Parameters
+    ----------
+    passes, trials : ndarray of int, shape (n,)
+        Totals of the history by question.
+    k : int
+        ``1 <= k <= n``.
+
+    References
+    ----------
+    Ndzomga 2026, as HSPR uses it: the k nearest instead of all within 30-70 %.
+    """
+    require_subset_size(k, len(trials))
+    # One correctly rounded division of integers: equal distances are equal floats.
+    distance = np.divide(
+        np.abs(2 * np.asarray(passes, dtype=np.int64) - trials),
+        trials,
+        out=np.full(len(trials), np.inf),
+        where=trials > 0,
+    )
+    return np.argsort(distance, kind="stable")[:k]
+
+
+PENALTIES: Final = (0.1, 1.0, 10.0)
+
+
+def ridge_scores(
+    source_rates: NDArray[np.float64],
+    source_scores: NDArray[np.float64],
+    target_rates: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Predict the scores of targets by a regression fitted on the source, unclipped.
+
+    The penalty is the one of .1, 1 and 10 with the smallest squared
+    leave-one-out error; there is an unpenalised intercept and no scaling.
+
+    Parameters
+    ----------
+    source_rates : ndarray, shape (m, k)
+        Pass rates of source runs on the chosen questions, without missing values.
+    source_scores : ndarray, shape (m,)
+    target_rates : ndarray, shape (m2, k)
+
+    Returns
+    -------
+    ndarray, shape (m2,)
+
+    Raises
+    ------
+    NotEnoughDataError
+        There are fewer than two source runs.
+
+    References
+    ----------
+    Zhang, Dorner and Hardt 2025 (Random-Sampling-Learn); Mid-Range with Ridge in HSPR.
+    """
+    if len(source_rates) < 2:
+        raise NotEnoughDataError("a ridge regression needs at least 2 source runs with a verdict")
+    model = RidgeCV(alphas=PENALTIES).fit(source_rates, source_scores)
+    return np.asarray(model.predict(target_rates), dtype=np.float64)
+
 
 Floats = NDArray[np.float64]
 
@@ -48,22 +123,11 @@ def aipw_score(
     return (float(outcomes.sum()) + rest) / (len(outcomes) + n_rest)
 
 
-def aipw_released_score(outcomes: Floats, fitted_asked: Floats, fitted_rest: Floats) -> float:
-    r"""Estimate as the authors' code does, kept to show its trap: not exact at full budget.
-
-    :math:`\bar f_U + (1 + B/|U|)^{-1} \overline{(y - f)}_C`; parameters as in `aipw_score`.
-    """
-    correction = float((outcomes - fitted_asked).mean()) / (1.0 + len(outcomes) / len(fitted_rest))
-    return float(fitted_rest.mean()) + correction
-
-
 def aipw_scores(
     features: Floats,
     rates: Floats,
     observed: NDArray[np.bool_],
     population: NDArray[np.bool_],
-    *,
-    penalty: float = PENALTY,
 ) -> AipwEstimates:
     """Estimate many runs, each by a ridge regression of its own outcomes.
 
@@ -77,7 +141,6 @@ def aipw_scores(
         Outcomes of the runs, read where `observed`.
     observed, population : ndarray of bool, shape (m, n)
         Asked questions with a valid verdict, and the questions a score is the mean of.
-    penalty : float, optional
 
     Returns
     -------
@@ -92,7 +155,7 @@ def aipw_scores(
         rows = np.flatnonzero(of_run.ravel() == i)
         if not asked.any():
             continue
-        fitted, left_out = _ridge(features, rates[rows][:, asked], asked, penalty)
+        fitted, left_out = _ridge(features, rates[rows][:, asked], asked)
         for row, prediction, residual in zip(rows, fitted, left_out, strict=True):
             inside = population[row]
             n_asked, n = int((asked & inside).sum()), int(inside.sum())
@@ -107,14 +170,12 @@ def aipw_scores(
     return AipwEstimates(score=score, standard_error=error)
 
 
-def _ridge(
-    features: Floats, outcomes: Floats, asked: NDArray[np.bool_], penalty: float
-) -> tuple[Floats, Floats]:
+def _ridge(features: Floats, outcomes: Floats, asked: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Predictions of all questions (r, n) and leave-one-out residuals (r, B) of r runs."""
     centre = features[asked].mean(axis=0)
     design = features[asked] - centre
     level = outcomes.mean(axis=1, keepdims=True)
-    gram = design.T @ design + penalty * np.eye(features.shape[1])
+    gram = design.T @ design + PENALTY * np.eye(features.shape[1])
     solved = np.linalg.solve(gram, design.T)
     coefficients = (outcomes - level) @ solved.T
     fitted = level + coefficients @ (features - centre).T
