@@ -17,6 +17,11 @@ def logit(p: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(special.logit(np.asarray(p, dtype=np.float64)))
 
 
+def smoothed_logit(passes: ArrayLike, trials: ArrayLike) -> NDArray[np.float64]:
+    """Logit of the Jeffreys-smoothed pass rate, ``(passes + 1/2) / (trials + 1)``; finite."""
+    return logit((np.asarray(passes) + 0.5) / (np.asarray(trials) + 1.0))
+
+
 def pass_probability(ability: ArrayLike, difficulty: ArrayLike) -> NDArray[np.float64]:
     r"""Probability of a pass, :math:`\sigma(\theta - \beta)`.
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from recurring_eval.estimators.score import score_with_predictions
-from recurring_eval.irt import logit, sigmoid
+from recurring_eval.irt import logit, sigmoid, smoothed_logit
 
 Floats = NDArray[np.float64]
 
@@ -153,10 +153,10 @@ def fit_four_pl(passes: NDArray[np.integer], trials: NDArray[np.integer]) -> Fou
 
 def _start(passes: Floats, trials: Floats) -> Floats:
     """(log a, b, logit c, logit d) from smoothed pass rates and the priors' modes, (4, n)."""
-    rate = (passes.sum(axis=0) + 0.5) / (trials.sum(axis=0) + 1.0)
+    location = -smoothed_logit(passes.sum(axis=0), trials.sum(axis=0))
     n = passes.shape[1]
     lower, upper = 1.0 / 18.0, 17.0 / 18.0
-    return np.stack([np.zeros(n), -logit(rate), np.full(n, logit(lower)), np.full(n, logit(upper))])
+    return np.stack([np.zeros(n), location, np.full(n, logit(lower)), np.full(n, logit(upper))])
 
 
 def _bank(parameters: Floats) -> FourPl:

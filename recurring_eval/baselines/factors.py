@@ -14,7 +14,7 @@ from recurring_eval.calibration.logistic_items import (
 )
 from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.estimators.score import score_with_predictions, variance_of_score
-from recurring_eval.irt import logit, mirt_pass_probability, sigmoid
+from recurring_eval.irt import mirt_pass_probability, sigmoid, smoothed_logit
 from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
 Floats = NDArray[np.float64]
@@ -68,7 +68,7 @@ def fit_logistic_factors(source: ResponseMatrix, *, rank: int) -> LogisticFactor
         raise NotEnoughDataError("a factor model needs at least 2 runs with a verdict")
     passes = source.passes[answered].astype(np.float64)
     trials = source.trials[answered].astype(np.float64)
-    initial = logit((passes.sum(axis=0) + 0.5) / (trials.sum(axis=0) + 1.0))
+    initial = smoothed_logit(passes.sum(axis=0), trials.sum(axis=0))
     ability = standardised_abilities(passes, trials)
     intercept, slope = fit_logistic_items(passes, trials, ability, initial)
     predicted = sigmoid(intercept + np.outer(ability, slope))

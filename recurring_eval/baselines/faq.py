@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from recurring_eval.ability import covariance_after
 from recurring_eval.irt import sigmoid
 
 Floats = NDArray[np.float64]
@@ -105,10 +106,7 @@ def update_state(
     """
     p = sigmoid((mean * factor).sum(axis=1))
     weight = p * (1.0 - p)
-    along = np.matmul(covariance, factor[..., np.newaxis])[..., 0]
-    shrink = weight / (1.0 + weight * (along * factor).sum(axis=1))
-    outer = along[:, :, np.newaxis] * along[:, np.newaxis]
-    updated = covariance - shrink[:, np.newaxis, np.newaxis] * outer
+    updated = covariance_after(covariance, factor, weight)
     step = np.matmul(updated, factor[..., np.newaxis])[..., 0] * (outcome - p)[:, np.newaxis]
     return mean + step, updated
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from recurring_eval.irt import logit, sigmoid
+from recurring_eval.irt import sigmoid, smoothed_logit
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def standardised_abilities(passes: Floats, trials: Floats) -> Floats:
     passes, trials : ndarray, shape (m, n)
         Zero where a cell is missing.
     """
-    ability = logit((passes.sum(axis=1) + 0.5) / (trials.sum(axis=1) + 1.0))
+    ability = smoothed_logit(passes.sum(axis=1), trials.sum(axis=1))
     return np.asarray((ability - ability.mean()) / max(float(ability.std()), ABILITY_SD_FLOOR))
 
 

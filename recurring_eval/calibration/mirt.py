@@ -14,10 +14,10 @@ from recurring_eval.calibration.rasch import (
     DIFFICULTY_SD,
     PRIOR_PRECISION,
     PRIOR_RUNS,
-    SD_RANGE,
+    check_settings,
 )
-from recurring_eval.errors import FitError, InputError, NotEnoughDataError
-from recurring_eval.irt import logit, sigmoid
+from recurring_eval.errors import FitError, NotEnoughDataError
+from recurring_eval.irt import sigmoid, smoothed_logit
 from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
@@ -33,8 +33,9 @@ def factor_start(passes: Floats, trials: Floats, dimensions: int) -> Pair:
     Missing cells keep the margins' logit. Runs and questions without a verdict
     start, and stay, at zero.
     """
-    run_logit = _margin_logit(passes, trials, axis=1) - _margin_logit(passes, trials, axis=None)
-    question_logit = _margin_logit(passes, trials, axis=0)
+    run_logit = smoothed_logit(passes.sum(axis=1), trials.sum(axis=1))
+    run_logit -= smoothed_logit(passes.sum(), trials.sum())
+    question_logit = smoothed_logit(passes.sum(axis=0), trials.sum(axis=0))
     rate = outcome_rates(passes, trials)
     p = sigmoid(np.add.outer(run_logit, question_logit))
     surprise = np.where(trials > 0, rate - p, 0.0) / np.maximum(p * (1.0 - p), SMALLEST_WEIGHT)
@@ -45,10 +46,6 @@ def factor_start(passes: Floats, trials: Floats, dimensions: int) -> Pair:
     ability, slopes = _leading_factors(working, dimensions)
     ability *= answered_runs[:, np.newaxis]  # rounding leaves specks in an empty row
     return Pair(runs=ability, questions=np.column_stack([slopes, -question_logit]))
-
-
-def _margin_logit(passes: Floats, trials: Floats, *, axis: int | None) -> Floats:
-    return logit((passes.sum(axis=axis) + 0.5) / (trials.sum(axis=axis) + 1.0))
 
 
 def _leading_factors(working: Floats, dimensions: int) -> tuple[Floats, Floats]:
@@ -178,7 +175,11 @@ def fit_mirt(
     FitError
         The parameters are not finite.
     """
-    _check_settings(dimensions, discrimination_sd, difficulty_sd, tolerance, max_iterations)
+    check_settings(
+        sds={"discrimination_sd": discrimination_sd, "difficulty_sd": difficulty_sd},
+        tolerance=tolerance,
+        counts={"dimensions": dimensions, "max_iterations": max_iterations},
+    )
     _check_size(matrix, dimensions)
     rows, columns = matrix.canonical_order()
     passes, trials = matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)]
@@ -234,26 +235,6 @@ def largest_dimension(matrix: ResponseMatrix) -> int:
     """Count the runs or the questions with a verdict, whichever are fewer."""
     valid = matrix.trials > 0
     return int(min(valid.any(axis=1).sum(), valid.any(axis=0).sum()))
-
-
-def _check_settings(
-    dimensions: int,
-    discrimination_sd: float,
-    difficulty_sd: float,
-    tolerance: float,
-    max_iterations: int,
-) -> None:
-    scales = {"discrimination_sd": discrimination_sd, "difficulty_sd": difficulty_sd}
-    for name, value in scales.items():
-        if not SD_RANGE[0] <= value <= SD_RANGE[1]:
-            raise InputError(
-                f"`{name}` is {value}; it must lie between {SD_RANGE[0]:g} and {SD_RANGE[1]:g}"
-            )
-    if not tolerance > 0:
-        raise InputError(f"`tolerance` is {tolerance}; it must be a positive number")
-    for name, count in {"dimensions": dimensions, "max_iterations": max_iterations}.items():
-        if count < 1:
-            raise InputError(f"`{name}` is {count}; it must be at least 1")
 
 
 def _check_size(matrix: ResponseMatrix, dimensions: int) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -159,7 +160,11 @@ def fit_rasch(
     FitError
         The iteration did not converge.
     """
-    _check_settings(ability_sd, difficulty_sd, tolerance, max_iterations)
+    check_settings(
+        sds={"ability_sd": ability_sd, "difficulty_sd": difficulty_sd},
+        tolerance=tolerance,
+        counts={"max_iterations": max_iterations},
+    )
     _check_size(matrix)
     rows, columns = matrix.canonical_order()
     counts = Counts.of(matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)])
@@ -196,18 +201,26 @@ def fit_rasch(
     )
 
 
-def _check_settings(
-    ability_sd: float, difficulty_sd: float, tolerance: float, max_iterations: int
+def check_settings(
+    *, sds: Mapping[str, float], tolerance: float, counts: Mapping[str, int]
 ) -> None:
-    for name, value in {"ability_sd": ability_sd, "difficulty_sd": difficulty_sd}.items():
+    """Refuse prior standard deviations, a tolerance or counts that no fit can use.
+
+    Raises
+    ------
+    InputError
+        Naming the setting.
+    """
+    for name, value in sds.items():
         if not SD_RANGE[0] <= value <= SD_RANGE[1]:
             raise InputError(
                 f"`{name}` is {value}; it must lie between {SD_RANGE[0]:g} and {SD_RANGE[1]:g}"
             )
     if not tolerance > 0:
         raise InputError(f"`tolerance` is {tolerance}; it must be a positive number")
-    if max_iterations < 1:
-        raise InputError(f"`max_iterations` is {max_iterations}; it must be at least 1")
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"`{name}` is {count}; it must be at least 1")
 
 
 def _check_size(matrix: ResponseMatrix) -> None:

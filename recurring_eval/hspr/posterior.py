@@ -187,12 +187,13 @@ class NodePosterior:
             # Its constant part: one question fewer has a pass rate of one minus `rare`.
             self.expected -= 1.0
         self.count(outcome)
-        mean, variance = self._rare_moments(group, odds)
+        mean, variance = self.rare_moments(group, odds)
         self.rare[group] = mean
         self.spread[group] = mean * (1.0 - mean) + (self.unasked[group] - 1.0) * variance
         self.expected += self.sign[group] * self.unasked[group] * self.rare[group]
 
-    def _rare_moments(self, group: int, odds: Floats) -> tuple[Floats, Floats]:
+    def rare_moments(self, group: int, odds: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of a group's rate of passes or fails, the rarer; each (J,)."""
         kappa, passes, fails = self.config.kappa, self.passes[group], self.fails[group]
         if self.sign[group] < 0:
             return rate_moments(1.0 / odds, kappa, fails, passes)
