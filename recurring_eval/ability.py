@@ -10,14 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.calibration.mirt_model import MirtModel
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import Model, RaschModel
 from recurring_eval.errors import FitError, InputError
 from recurring_eval.irt import mirt_pass_probability, pass_probability
 from recurring_eval.validation import checked_counts, order_by_id
 
 Floats = NDArray[np.float64]
-Model = RaschModel | MirtModel
 
 TOLERANCE: Final = 1e-9
 """Newton's error after a step this short is far below rounding."""

@@ -4,12 +4,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recurring_eval.ability import (
-    Model,
     checked_prior,
     estimate_abilities,
     posterior_information,
     slopes_of,
 )
+from recurring_eval.calibration.models import Model
 from recurring_eval.records import AbilityEstimate
 from recurring_eval.validation import order_by_id
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.ability import Model, checked_prior, slopes_of
+from recurring_eval.ability import checked_prior, slopes_of
+from recurring_eval.calibration.models import Model
 from recurring_eval.errors import InputError
 from recurring_eval.irt import mirt_logit
 from recurring_eval.validation import order_by_id

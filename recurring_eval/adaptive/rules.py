@@ -6,14 +6,14 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.ability import Model
 from recurring_eval.adaptive.choice import choose_by_information, choose_d_optimal
 from recurring_eval.adaptive.questions import (
     AskableQuestions,
     Floats,
     askable_questions,
 )
-from recurring_eval.calibration.rasch import ABILITY_SD, RaschModel
+from recurring_eval.calibration.models import Model, RaschModel
+from recurring_eval.calibration.rasch import ABILITY_SD
 from recurring_eval.errors import InputError
 
 RASCH_PRECISION: Final = ABILITY_SD**-2

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from scipy import linalg
 
-from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_newton import Floats, Mode, Objective, Pair, maximise
+from recurring_eval.calibration.models import MirtModel
 from recurring_eval.calibration.rasch import (
     DIFFICULTY_SD,
     PRIOR_PRECISION,

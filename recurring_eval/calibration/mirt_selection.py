@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.calibration.mirt import fit_mirt, largest_dimension, posterior_mode
-from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_newton import Floats, Objective
+from recurring_eval.calibration.models import MirtModel
 from recurring_eval.calibration.rasch import DIFFICULTY_SD
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.one_thread import one_thread

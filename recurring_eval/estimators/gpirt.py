@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.ability import Model, estimate_abilities
+from recurring_eval.ability import estimate_abilities
+from recurring_eval.calibration.models import Model
 from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.estimators.score import observed_mask, pirt_score, weighted_score

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.ability import Model
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import Model, RaschModel
 from recurring_eval.irt import item_information, mirt_pass_probability, pass_probability
 from recurring_eval.response_matrix import outcome_rates
 

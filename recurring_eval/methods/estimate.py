@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.caching import Cache
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import GpirtConstants, feasible_range
 from recurring_eval.hspr import HsprCalibration

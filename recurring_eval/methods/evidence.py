@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from recurring_eval.ability import estimate_abilities
 from recurring_eval.caching import Cache
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import GpirtConstants, ScoreVariance, score_variance
 from recurring_eval.records import Subset

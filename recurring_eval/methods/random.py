@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.methods import scores
 from recurring_eval.methods.method import Method

@@ -8,9 +8,8 @@ import numpy as np
 
 from recurring_eval.adaptive import replay_sessions
 from recurring_eval.calibration import fit_rasch
-from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_selection import select_mirt
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.methods.ordered import PrepareInOrder, Scored
 from recurring_eval.methods.prepared import ReplayMethod
 from recurring_eval.response_matrix import ResponseMatrix

@@ -9,7 +9,8 @@ from scipy import stats
 
 from recurring_eval.ability import estimate_abilities
 from recurring_eval.baselines.regressions import aipw_scores, midrange_questions, ridge_scores
-from recurring_eval.calibration.rasch import RaschModel, fit_rasch
+from recurring_eval.calibration.models import RaschModel
+from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.estimators import weighted_score
 from recurring_eval.irt import imputed_rates
 from recurring_eval.methods.estimate import LEVEL

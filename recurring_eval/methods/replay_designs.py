@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recurring_eval.calibration.rasch import RaschModel, fit_rasch
+from recurring_eval.calibration.models import RaschModel
+from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
 from recurring_eval.methods.evidence import aligned_weights, gather_evidence
 from recurring_eval.methods.method import Method

@@ -9,9 +9,8 @@ import numpy as np
 from recurring_eval.ability import estimate_abilities
 from recurring_eval.calibration import fit_rasch
 from recurring_eval.calibration.mirt import fit_mirt, largest_dimension
-from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_selection import select_mirt
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.estimators import (
     GpirtConstants,
     fit_gpirt_constants,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.caching import EPSILON, MIN_TRIALS, WINDOW_DAYS, build_cache, window_rows
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.estimators import clip_to_feasible
 from recurring_eval.methods import Method, gather_evidence
 from recurring_eval.methods.cache import CACHE

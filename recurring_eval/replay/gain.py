@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.estimators import GpirtConstants
 from recurring_eval.methods import Method, aligned_weights, method_named
 from recurring_eval.records import Subset

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from recurring_eval.calibration.mirt_model import MirtModel
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.irt import imputed_rates
 from recurring_eval.records import Subset
 from recurring_eval.response_matrix import ResponseMatrix

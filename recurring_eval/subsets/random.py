@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.records import Subset
 from recurring_eval.response_matrix import outcome_rates
 from recurring_eval.subsets.stratified import subset_of

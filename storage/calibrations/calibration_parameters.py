@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.replay.residuals import ReplayResidual
 from storage.calibrations.calibration_records import CalibrationRecord
 from storage.file.history import History

@@ -6,8 +6,7 @@ from datetime import date as calendar_date
 from datetime import datetime
 from typing import Any
 
-from recurring_eval.calibration.mirt_model import MirtModel
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.estimators.gpirt import GpirtConstants
 from recurring_eval.hspr.calibration import HsprCalibration
 from recurring_eval.replay.residuals import ReplayResidual

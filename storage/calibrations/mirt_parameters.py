@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from recurring_eval.calibration.mirt_model import MirtModel
+from recurring_eval.calibration.models import MirtModel
 from storage.calibrations.calibration_parameters import numbered
 from storage.file.history import History
 from storage.keys import run_row_ids

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from recurring_eval.caching import Cache, build_cache
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import GpirtConstants
 from recurring_eval.hspr import AVERAGE, HsprCalibration, fit_sources
