@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.records import PASS, RunLog, RunPurpose
+from recurring_eval.records import FULL_RUN_MIN_VALID, PASS, RunLog, RunPurpose
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate.options import SimulationOptions
 from recurring_eval.simulate.questions import (
@@ -77,6 +77,24 @@ class SimulatedHistory:
     difficulty: NDArray[np.float64]
     loss_rate: NDArray[np.float64]
     probabilities: NDArray[np.float64]
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Runs with enough valid verdicts to calibrate and check on, shape (m,)."""
+        n_valid = (self.matrix.trials > 0).sum(axis=1)
+        return np.asarray(n_valid >= FULL_RUN_MIN_VALID * self.matrix.n_questions)
+
+    def calibration_rows(self, family: str = MAIN_FAMILY) -> NDArray[np.intp]:
+        """Rows of the covered runs of `family` in the calibration half."""
+        return self._rows(family, self.day <= self.options.calibration_days)
+
+    def test_rows(self, family: str = MAIN_FAMILY) -> NDArray[np.intp]:
+        """Rows of the covered runs of `family` in the test half."""
+        return self._rows(family, self.day > self.options.calibration_days)
+
+    def _rows(self, family: str, in_half: NDArray[np.bool_]) -> NDArray[np.intp]:
+        of_family = np.array([name == family for name in self.families], dtype=np.bool_)
+        return np.flatnonzero(of_family & in_half & self.covered)
 
 
 def simulate_history(options: SimulationOptions, *, rng: np.random.Generator) -> SimulatedHistory:

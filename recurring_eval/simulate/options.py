@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Final, Literal
 
 from recurring_eval.errors import InputError
+
+OTHER_FAMILY_RUNS: Final = (90, 75, 60, 44, 30)
+"""Runs of the five other agent families of the published test bed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class SimulationOptions:
         `grader_change_share` of the questions by `grader_change_factor`.
     grader_change_share, grader_change_factor : float
     other_families : tuple of int
-        Number of runs of each further agent family.
+        Number of runs of each further agent family, e.g. `OTHER_FAMILY_RUNS`.
     quiet : bool
         No releases and no question drift.
 

@@ -11,7 +11,6 @@ from recurring_eval.calibration.mirt import factor_start
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulationOptions, simulate_history
 from tests.mirt_models import mirt_by_lbfgs, random_mirt_model
-from tests.simulated_rows import calibration_rows
 
 pytestmark = pytest.mark.benchmark
 
@@ -24,7 +23,7 @@ def matrix() -> ResponseMatrix:
     history = simulate_history(
         SimulationOptions(runs_per_day=680 / 52), rng=np.random.default_rng(20260101)
     )
-    found = history.matrix.select_runs(calibration_rows(history)[:N_RUNS])
+    found = history.matrix.select_runs(history.calibration_rows()[:N_RUNS])
     assert found.passes.shape == (N_RUNS, N_QUESTIONS)
     return found
 

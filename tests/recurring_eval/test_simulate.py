@@ -11,11 +11,11 @@ from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.records import FAIL, MISSING, PASS, RunPurpose
 from recurring_eval.simulate import (
     MISSING_REASONS,
+    OTHER_FAMILY_RUNS,
     SimulationOptions,
     simulate_history,
     simulated_logs,
 )
-from tests.simulated_rows import OTHER_FAMILY_RUNS, calibration_rows, covered, later_rows
 
 SMALL = {"n_questions": 60, "n_days": 20, "calibration_days": 10, "runs_per_day": 6.0}
 
@@ -77,10 +77,10 @@ def test_calibration_and_test_rows_are_the_covered_runs_of_each_half():
     for row in range(history.matrix.n_runs):
         if history.families[row] == "main" and np.count_nonzero(trials[row]) >= 80:
             expected["calibration" if history.day[row] <= 28 else "test"].append(row)
-    assert calibration_rows(history).tolist() == expected["calibration"]
-    assert later_rows(history).tolist() == expected["test"]
-    assert 0 < covered(history).sum() < history.matrix.n_runs
-    assert not set(later_rows(history, "family-2")) & set(later_rows(history))
+    assert history.calibration_rows().tolist() == expected["calibration"]
+    assert history.test_rows().tolist() == expected["test"]
+    assert 0 < history.covered.sum() < history.matrix.n_runs
+    assert not set(history.test_rows("family-2")) & set(history.test_rows())
 
 
 def test_matrix_counts_the_trials():

@@ -12,7 +12,6 @@ from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulationOptions, simulate_history
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
-from tests.simulated_rows import calibration_rows, later_rows
 
 pytestmark = pytest.mark.statistical
 
@@ -42,8 +41,8 @@ def simulated_errors() -> dict[str, list[list[float]]]:
     found: dict[str, list[list[float]]] = {"rasch-cat": [], "mirt-cat": []}
     for seed in SEEDS:
         history = simulate_history(SimulationOptions(), rng=np.random.default_rng(seed))
-        earlier = history.matrix.select_runs(calibration_rows(history))
-        later = history.matrix.select_runs(later_rows(history))
+        earlier = history.matrix.select_runs(history.calibration_rows())
+        later = history.matrix.select_runs(history.test_rows())
         models = {
             "rasch-cat": fit_rasch(earlier),
             "mirt-cat": select_mirt(earlier, rng=np.random.default_rng(seed)),

@@ -20,7 +20,6 @@ from recurring_eval.simulate import SimulationOptions, simulate_history
 from tests.reference.hspr_diagnostics import integration_resolution
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
-from tests.simulated_rows import calibration_rows, later_rows
 from tests.statistical.hspr_folds import ablation_table, average, folds, measure, staged
 
 statistical = pytest.mark.statistical
@@ -128,14 +127,14 @@ MIRT_CAT = {1: (1.532, 1.082), 2: (1.458, 1.004), 3: (1.585, 1.156)}
 def production_mae(seed, budgets, *, every=1):
     """MAE in percentage points per budget, over every so-manieth test run."""
     history = simulate_history(SimulationOptions(), rng=np.random.default_rng(seed))
-    matrix, rows = history.matrix, calibration_rows(history)
+    matrix, rows = history.matrix, history.calibration_rows()
     calibration = matrix.select_runs(rows)
     sources = thin_sources(calibration, config_keys=[history.config_keys[i] for i in rows])
     assert len(sources) == 30
     model = fit_sources(calibration, sources=sources)
     truth = matrix.pass_rates()
     errors = []
-    for row in later_rows(history)[::every]:
+    for row in history.test_rows()[::every]:
         results = run_checkpoints(
             model,
             matrix.passes[row],

@@ -13,7 +13,6 @@ import pytest
 
 from recurring_eval.methods.replay_methods import replay_method_named
 from recurring_eval.simulate import SimulationOptions, simulate_history
-from tests.simulated_rows import calibration_rows, later_rows
 
 pytestmark = pytest.mark.statistical
 
@@ -32,8 +31,8 @@ def mae_pp(name: str) -> tuple[float, ...]:
     rows = []
     for seed in SEEDS:
         history = simulate_history(SimulationOptions(), rng=np.random.default_rng(seed))
-        earlier = history.matrix.select_runs(calibration_rows(history))
-        later = history.matrix.select_runs(later_rows(history))
+        earlier = history.matrix.select_runs(history.calibration_rows())
+        later = history.matrix.select_runs(history.test_rows())
         truth = later.pass_rates()
         prepared = method.prepare(earlier, rng=np.random.default_rng(seed))
         for draw in range(N_DRAWS.get(name, 1)):

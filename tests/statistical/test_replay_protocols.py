@@ -14,8 +14,7 @@ import pytest
 from jobs.app.app import start_app
 from jobs.replaying.options import ReplayOptions
 from jobs.replaying.replay import Replay, replay
-from recurring_eval.simulate import SimulationOptions, simulate_history
-from tests.simulated_rows import OTHER_FAMILY_RUNS
+from recurring_eval.simulate import OTHER_FAMILY_RUNS, SimulationOptions, simulate_history
 
 pytestmark = pytest.mark.statistical
 

@@ -20,7 +20,6 @@ from recurring_eval.methods import aligned_weights, method_named
 from recurring_eval.replay import conformal_scale, replay_runs, split_residuals
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulatedHistory, SimulationOptions, simulate_history
-from tests.simulated_rows import calibration_rows, covered, later_rows
 
 pytestmark = pytest.mark.statistical
 
@@ -49,11 +48,11 @@ class Setting:
 @cache
 def setting(seed: int) -> Setting:
     history = simulate_history(SimulationOptions(), rng=np.random.default_rng(seed))
-    calibration = history.matrix.select_runs(calibration_rows(history))
+    calibration = history.matrix.select_runs(history.calibration_rows())
     return Setting(
         history=history,
         calibration=calibration,
-        test=history.matrix.select_runs(later_rows(history)),
+        test=history.matrix.select_runs(history.test_rows()),
         model=fit_rasch(calibration),
         gpirt=fit_gpirt_constants(calibration, rng=np.random.default_rng(100 + seed)),
     )
@@ -98,7 +97,7 @@ def test_oracle_floor_against_the_published_simulator(k):
     per_seed = []
     for seed in SEEDS:
         history = setting(seed).history
-        rows = later_rows(history)
+        rows = history.test_rows()
         p = history.probabilities[rows]
         valid = history.matrix.trials[rows] > 0
         doubt = np.where(valid, p * (1 - p), -1)
@@ -154,7 +153,7 @@ def test_the_same_configuration_run_twice_differs_by_about_6_points():
         history = setting(seed).history
         score = history.matrix.pass_rates()
         waiting: dict[str, int] = {}
-        for row in np.flatnonzero(covered(history)):
+        for row in np.flatnonzero(history.covered):
             key = history.config_keys[row]
             if key in waiting:
                 differences.append(score[row] - score[waiting.pop(key)])
@@ -168,7 +167,7 @@ def test_verdict_noise_of_a_full_run_is_1_4_points():
     noise = []
     for seed in SEEDS:
         history = setting(seed).history
-        p = history.probabilities[later_rows(history)]
+        p = history.probabilities[history.test_rows()]
         noise.append(np.mean(np.sqrt((p * (1 - p)).sum(axis=1)) / history.matrix.n_questions))
     assert 100 * np.mean(noise) == pytest.approx(1.4, abs=0.1)
 

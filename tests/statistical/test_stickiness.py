@@ -15,7 +15,6 @@ from recurring_eval.replay import replay_gain_pp, replay_runs
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulationOptions, simulate_history
 from recurring_eval.subsets import should_publish, sticky_subset, stratified_subset
-from tests.simulated_rows import covered
 
 pytestmark = pytest.mark.statistical
 
@@ -51,7 +50,7 @@ def errors_pp(
 
 def nights_of(seed: int) -> Course:
     history = simulate_history(SimulationOptions(), rng=np.random.default_rng(seed))
-    rows, course = np.flatnonzero(covered(history)), Course()
+    rows, course = np.flatnonzero(history.covered), Course()
     day = history.day[rows]
     for night in NIGHTS:
         recent = (day < night) & (day >= night - WINDOW_DAYS)
