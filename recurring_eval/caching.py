@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError
-from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.validation import read_only_floats
+from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
 CacheUse = Literal["majority", "rate"]
 
@@ -27,8 +26,6 @@ class Cache:
     ----------
     question_ids : tuple of str
         n questions.
-    pass_rates : ndarray, shape (n,)
-        Passes over trials in the window; NaN without a trial.
     passes, n_trials : ndarray of int64, shape (n,)
     cached : ndarray of bool, shape (n,)
         Questions settled: enough trials, and nearly all of one kind.
@@ -37,7 +34,6 @@ class Cache:
     """
 
     question_ids: tuple[str, ...]
-    pass_rates: NDArray[np.float64]
     passes: NDArray[np.int64]
     n_trials: NDArray[np.int64]
     cached: NDArray[np.bool_]
@@ -45,17 +41,18 @@ class Cache:
     min_trials: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pass_rates", read_only_floats(self.pass_rates))
         for name, dtype in (("passes", np.int64), ("n_trials", np.int64), ("cached", np.bool_)):
             array = np.array(getattr(self, name), dtype=dtype)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         shape = (len(self.question_ids),)
-        if any(
-            array.shape != shape
-            for array in (self.pass_rates, self.passes, self.n_trials, self.cached)
-        ):
+        if any(array.shape != shape for array in (self.passes, self.n_trials, self.cached)):
             raise InputError(f"a cache needs one entry for each of its {shape[0]} questions")
+
+    @property
+    def pass_rates(self) -> NDArray[np.float64]:
+        """Passes over trials in the window, shape (n,); NaN without a trial."""
+        return outcome_rates(self.passes, self.n_trials, missing=np.nan)
 
     @property
     def execution_fraction(self) -> float:
@@ -125,11 +122,8 @@ def build_cache(
     # Object integers: a denominator of 10**17 times a trial count passes 2**63.
     minority = np.minimum(passes, trials - passes).astype(object) * limit.denominator
     settled = minority <= trials.astype(object) * limit.numerator
-    rates = np.full(passes.shape, np.nan)
-    np.divide(passes, trials, out=rates, where=trials > 0)
     return Cache(
         question_ids=window.question_ids,
-        pass_rates=rates,
         passes=passes,
         n_trials=trials,
         cached=settled.astype(np.bool_) & (trials >= min_trials),
@@ -164,14 +158,9 @@ def cache_score(
         A question that is neither cached nor answered is left out of the
         mean; NaN when nothing is left.
     """
-    executed = (trials > 0) & ~cache.cached
-    outcome = np.zeros(np.shape(trials))
-    np.divide(passes, trials, out=outcome, where=executed)
-    counted = executed | cache.cached
+    counted = (trials > 0) | cache.cached
     if population is not None:
         counted = counted & population
-    values = np.where(cache.cached, cache.values(use), outcome)
-    count = counted.sum(axis=-1)
-    score = np.full(count.shape, np.nan)
-    np.divide(np.where(counted, values, 0.0).sum(axis=-1), count, out=score, where=count > 0)
-    return score
+    values = np.where(cache.cached, cache.values(use), outcome_rates(passes, trials))
+    total = np.where(counted, values, 0.0).sum(axis=-1)
+    return outcome_rates(total, counted.sum(axis=-1), missing=np.nan)

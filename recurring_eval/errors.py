@@ -1,6 +1,6 @@
 """Errors the product raises on purpose.
 
-Every message is one line that says what is wrong, where, and what to do; the
+Every message is one line: what is wrong, where, and what to do; the
 command line prints it and exits with status 1.
 """
 

@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from recurring_eval.response_matrix import outcome_rates
+
 
 def sigmoid(x: ArrayLike) -> NDArray[np.float64]:
     """Logistic function ``1 / (1 + exp(-x))``, stable for every finite `x`."""
@@ -13,6 +15,11 @@ def sigmoid(x: ArrayLike) -> NDArray[np.float64]:
 def logit(p: ArrayLike) -> NDArray[np.float64]:
     """Inverse of `sigmoid`; -inf at 0, inf at 1, NaN outside [0, 1]."""
     return np.asarray(special.logit(np.asarray(p, dtype=np.float64)))
+
+
+def smoothed_logit(passes: ArrayLike, trials: ArrayLike) -> NDArray[np.float64]:
+    """Logit of the Jeffreys-smoothed pass rate, ``(passes + 1/2) / (trials + 1)``; finite."""
+    return logit((np.asarray(passes) + 0.5) / (np.asarray(trials) + 1.0))
 
 
 def pass_probability(ability: ArrayLike, difficulty: ArrayLike) -> NDArray[np.float64]:
@@ -50,8 +57,8 @@ def mirt_pass_probability(
     Parameters
     ----------
     ability : array_like, shape (..., d)
-    discrimination : array_like, shape (n, d)
-    difficulty : array_like, shape (n,)
+    discrimination : array_like, shape (n, d), or (..., n, d) for questions of each run's own
+    difficulty : array_like, shape (n,) or (..., n)
         An intercept, in logits.
 
     Returns
@@ -59,8 +66,16 @@ def mirt_pass_probability(
     ndarray, shape (..., n)
         In [0, 1].
     """
-    slopes = np.asarray(discrimination, dtype=np.float64)
-    return sigmoid(np.asarray(ability, dtype=np.float64) @ slopes.T - np.asarray(difficulty))
+    return sigmoid(mirt_logit(ability, discrimination, difficulty))
+
+
+def mirt_logit(
+    ability: ArrayLike, discrimination: ArrayLike, difficulty: ArrayLike
+) -> NDArray[np.float64]:
+    """Logit of `mirt_pass_probability`; each run's depends on its own ability only."""
+    # One product per run: a joint one would round a run by its neighbours.
+    theta = np.asarray(ability, dtype=np.float64)[..., np.newaxis]
+    return np.asarray(np.matmul(discrimination, theta)[..., 0] - difficulty)
 
 
 def imputed_rates(
@@ -84,6 +99,5 @@ def imputed_rates(
     -------
     ndarray, shape (m, n)
     """
-    rates = pass_probability(ability[:, np.newaxis], difficulty)
-    np.divide(passes, trials, out=rates, where=trials > 0)
-    return rates
+    predicted = pass_probability(ability[:, np.newaxis], difficulty)
+    return outcome_rates(passes, trials, missing=predicted)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.errors import InputError
-from recurring_eval.validation import first_duplicate, read_only_counts
+from recurring_eval.validation import first_duplicate, order_by_id, read_only_counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +93,23 @@ class ResponseMatrix:
             agents=tuple(self.agents[i] for i in chosen),
         )
 
+    def canonical_order(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows by start time and id, columns by id, so that sums do not depend on their order.
+
+        Returns
+        -------
+        rows : ndarray of intp, shape (n_runs,)
+        columns : ndarray of intp, shape (n_questions,)
+        """
+        by_time = sorted(range(self.n_runs), key=lambda i: (self.started_at[i], self.run_ids[i]))
+        return np.array(by_time, dtype=np.intp), order_by_id(self.question_ids)
+
     def in_canonical_order(self) -> "ResponseMatrix":
-        """Sort runs with a verdict by (start, id) and questions by id, whatever the input order."""
-        answered = np.flatnonzero((self.trials > 0).any(axis=1))
-        by_time = sorted(answered, key=lambda i: (self.started_at[i], self.run_ids[i]))
-        runs = self.select_runs(np.array(by_time, dtype=np.intp))
-        return runs.align_questions(sorted(self.question_ids))
+        """Sort runs with a verdict by (start, id) and questions by id."""
+        rows, columns = self.canonical_order()
+        answered = rows[(self.trials[rows] > 0).any(axis=1)]
+        by_time = self.select_runs(answered)
+        return by_time.align_questions([self.question_ids[j] for j in columns])
 
     def align_questions(self, question_ids: Sequence[str]) -> "ResponseMatrix":
         """Columns for `question_ids` in that order; unknown ids become missing columns."""
@@ -122,10 +133,28 @@ class ResponseMatrix:
 def _mean_rate(
     passes: NDArray[np.int16], trials: NDArray[np.int16], *, axis: int
 ) -> NDArray[np.float64]:
-    valid = trials > 0
-    rates = np.divide(passes, trials, out=np.zeros(trials.shape), where=valid)
-    count = valid.sum(axis=axis)
-    total = rates.sum(axis=axis)
-    mean = np.full(total.shape, np.nan)
-    np.divide(total, count, out=mean, where=count > 0)
-    return mean
+    total = outcome_rates(passes, trials).sum(axis=axis)
+    return outcome_rates(total, (trials > 0).sum(axis=axis), missing=np.nan)
+
+
+def outcome_rates(
+    passes: ArrayLike, trials: ArrayLike, *, missing: ArrayLike = 0.0
+) -> NDArray[np.float64]:
+    """passes/trials of each cell, `missing` where there is no valid trial.
+
+    Parameters
+    ----------
+    passes, trials : array_like
+        Of the same shape; also a sum of rates and the number of its terms.
+    missing : array_like
+        Broadcasts with them: a constant, or a prediction of each cell.
+
+    Returns
+    -------
+    ndarray
+        Of their shape.
+    """
+    counts = np.asarray(trials)
+    rates = np.array(np.broadcast_to(missing, counts.shape), dtype=np.float64)
+    np.divide(passes, counts, out=rates, where=counts > 0)
+    return rates

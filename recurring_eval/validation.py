@@ -1,4 +1,4 @@
-"""Small checks used at the door of the public functions."""
+"""Small checks at the door of the public functions, and the one order of ids."""
 
 from collections.abc import Sequence
 
@@ -72,3 +72,10 @@ def checked_counts(
 def order_by_id(ids: Sequence[str]) -> NDArray[np.intp]:
     """Positions of ids in ascending order, so that sums do not depend on theirs."""
     return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
+
+
+def rank_by_id(ids: Sequence[str]) -> NDArray[np.intp]:
+    """Rank of each id in ascending order, the inverse of `order_by_id`."""
+    ranks = np.empty(len(ids), dtype=np.intp)
+    ranks[order_by_id(ids)] = np.arange(len(ids))
+    return ranks

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from recurring_eval.calibration.mirt_model import MirtModel
+from recurring_eval.calibration.models import MirtModel
 from recurring_eval.response_matrix import ResponseMatrix
 from tests.response_matrices import make_matrix
 

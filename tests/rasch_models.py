@@ -1,9 +1,10 @@
 """Rasch models with given difficulties, for tests that need no fit."""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
+from recurring_eval.subsets.stratified import difficulty_order, stratum_bounds
 
 
 def make_model(
@@ -30,3 +31,10 @@ def make_model(
         converged=True,
         n_iterations=1,
     )
+
+
+def strata(model: RaschModel, k: int) -> list[NDArray[np.intp]]:
+    """Positions of the model's questions in each of k strata, easiest stratum first."""
+    order = difficulty_order(model)
+    first, _ = stratum_bounds(len(order), k)
+    return np.split(order, first[1:])

@@ -1,13 +1,15 @@
-"""What an adaptive session says about the full score: p-IRT at the estimated ability."""
+"""Ability and full score of adaptive runs, given their answers: p-IRT at the posterior mode."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.adaptive.questions import AskableQuestions, Floats, logits, verdict_variance
+from recurring_eval.ability import posterior_information, posterior_modes
+from recurring_eval.adaptive.questions import AskableQuestions, Floats, logits
+from recurring_eval.adaptive.rules import verdict_variance
+from recurring_eval.estimators.score import score_with_predictions, variance_of_score
 from recurring_eval.irt import sigmoid
-from recurring_eval.posterior import posterior_information, posterior_modes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,31 +62,25 @@ def estimate_scores(
         Questions each score is the mean of.
     """
     theta, information = posterior_of(questions, answered, passes, trials)
-    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
-    values = sigmoid(logits(questions, theta))
-    observed = np.zeros(values.shape, dtype=np.bool_)
+    full_passes, full_trials = np.zeros((2, *population.shape))
     rows, columns = np.nonzero(trials)
-    places = answered[rows, columns]
-    observed[rows, places] = True
-    values[rows, places] = passes[rows, columns] / trials[rows, columns]
-    count = population.sum(axis=1)
-    total = np.where(population, values, 0.0).sum(axis=1)
-    score = np.full(len(theta), np.nan)
-    np.divide(total, count, out=score, where=count > 0)
-    weight = verdict_variance(questions, theta)
-    unseen = np.where(population & ~observed, weight, 0.0)
-    seen = np.where(population & observed, weight, 0.0)
-    by_unseen, by_seen = _products(unseen, questions.slopes), _products(seen, questions.slopes)
-    carried = np.matmul(covariance, by_unseen[..., np.newaxis])[..., 0]
-    size = np.maximum(count, 1)
-    variance = unseen.sum(axis=1) + (carried * by_unseen).sum(axis=1)
-    added = seen.sum(axis=1) - unseen.sum(axis=1) + 2.0 * (carried * by_seen).sum(axis=1)
+    full_passes[rows, answered[rows, columns]] = passes[rows, columns]
+    full_trials[rows, answered[rows, columns]] = trials[rows, columns]
+    variance = variance_of_score(
+        verdict_variance(questions, theta),
+        full_trials > 0,
+        population,
+        np.asarray(np.linalg.inv(information), dtype=np.float64),
+        slopes=questions.slopes,
+    )
     return AdaptiveEstimates(
-        pass_rate=np.minimum(score, 1.0),
-        model_sd=np.sqrt(variance) / size,
-        rerun_variance=added / size**2,
+        pass_rate=score_with_predictions(
+            sigmoid(logits(questions, theta)), full_passes, full_trials, population=population
+        ),
+        model_sd=variance.model_sd,
+        rerun_variance=variance.rerun_variance,
         theta=theta,
-        covariance=covariance,
+        covariance=variance.covariance,
         n_valid=np.count_nonzero(trials, axis=1).astype(np.intp),
     )
 
@@ -106,8 +102,3 @@ def posterior_of(
         theta, slopes, difficulty, trials, questions.prior_precision
     )
     return theta, information
-
-
-def _products(vectors: Floats, matrix: Floats) -> Floats:
-    # One product per run: a joint one would round a run by its neighbours.
-    return np.asarray(np.matmul(vectors[:, np.newaxis], matrix)[:, 0])

@@ -5,15 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.calibration.mirt_model import MirtModel
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.ability import checked_prior, slopes_of
+from recurring_eval.calibration.models import Model
 from recurring_eval.errors import InputError
-from recurring_eval.irt import sigmoid
-from recurring_eval.mirt_ability import checked_prior
+from recurring_eval.irt import mirt_logit
 from recurring_eval.validation import order_by_id
 
 Floats = NDArray[np.float64]
-Model = RaschModel | MirtModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,14 +77,9 @@ def askable_questions(
     InputError
         The prior or the ranks do not fit the model.
     """
-    if isinstance(model, MirtModel):
-        slopes = model.discrimination
-        mean, precision = checked_prior(model, prior_mean, prior_precision)
-    else:
-        slopes = np.ones((model.n_questions, 1))
-        mean, precision = _rasch_prior(model, prior_mean, prior_precision)
+    mean, precision = checked_prior(model, prior_mean, prior_precision)
     order = _priority(model, tie_order)
-    slopes = np.ascontiguousarray(slopes[order])
+    slopes = np.ascontiguousarray(slopes_of(model)[order])
     ids = tuple(model.question_ids[i] for i in order)
     return AskableQuestions(
         model=model,
@@ -103,15 +96,7 @@ def askable_questions(
 
 def logits(questions: AskableQuestions, theta: Floats) -> Floats:
     """Logit of a pass of every question, (m, n), for abilities (m, d)."""
-    # One product per run: a joint one would round a run by its neighbours.
-    products = np.matmul(questions.slopes, theta[..., np.newaxis])[..., 0]
-    return np.asarray(products - questions.difficulty)
-
-
-def verdict_variance(questions: AskableQuestions, theta: Floats) -> Floats:
-    """p(1 - p) of every question for each of m runs, (m, n)."""
-    x = logits(questions, theta)
-    return np.asarray(sigmoid(x) * sigmoid(-x))
+    return mirt_logit(theta, questions.slopes, questions.difficulty)
 
 
 def _priority(model: Model, tie_order: ArrayLike | None) -> NDArray[np.intp]:
@@ -124,16 +109,3 @@ def _priority(model: Model, tie_order: ArrayLike | None) -> NDArray[np.intp]:
             "the rank of every question of the model"
         )
     return np.argsort(ranks).astype(np.intp)
-
-
-def _rasch_prior(
-    model: RaschModel, prior_mean: ArrayLike | None, prior_precision: float | None
-) -> tuple[Floats, float]:
-    mean = np.asarray(model.prior_mean if prior_mean is None else prior_mean, dtype=np.float64)
-    precision = model.prior_precision if prior_precision is None else prior_precision
-    if mean.size != 1 or not np.isfinite(mean).all() or not 0 < precision < np.inf:
-        raise InputError(
-            f"the ability prior has mean {mean} and precision {precision}; "
-            "give one finite mean and a positive precision"
-        )
-    return mean.reshape(1), precision

@@ -1,13 +1,13 @@
-"""Rules for the next question: Fisher information and D-optimality."""
+"""Choice of the next questions: Fisher information, D-optimality, and equals by their order."""
 
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.adaptive.questions import AskableQuestions, Floats, verdict_variance
-from recurring_eval.irt import item_information
-from recurring_eval.posterior import covariance_after
+from recurring_eval.ability import covariance_after
+from recurring_eval.adaptive.questions import AskableQuestions, Floats, logits
+from recurring_eval.irt import item_information, sigmoid
 
 EQUAL: Final = 1e-9
 """Criteria closer than this, relatively, are equal."""
@@ -26,6 +26,25 @@ class Choose(Protocol):
     ) -> NDArray[np.intp]:
         """Positions of the chosen questions, (m, n)."""
         ...
+
+
+def first_best(criterion: NDArray[np.float64], available: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """First available question whose criterion equals the row's largest.
+
+    Parameters
+    ----------
+    criterion : ndarray, shape (m, n)
+        Not negative.
+    available : ndarray of bool, shape (m, n)
+        At least one per row.
+
+    Returns
+    -------
+    ndarray of intp, shape (m,)
+    """
+    offered = np.where(available, criterion, -1.0)
+    best = offered.max(axis=1, keepdims=True)
+    return np.asarray((offered >= best * (1.0 - EQUAL)).argmax(axis=1))
 
 
 def choose_by_information(
@@ -120,20 +139,7 @@ def d_criterion(questions: AskableQuestions, weight: Floats, covariance: Floats)
     return np.asarray(weight * np.matmul(questions.squares, packed)[..., 0])
 
 
-def first_best(criterion: NDArray[np.float64], available: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """First available question whose criterion equals the row's largest.
-
-    Parameters
-    ----------
-    criterion : ndarray, shape (m, n)
-        Not negative.
-    available : ndarray of bool, shape (m, n)
-        At least one per row.
-
-    Returns
-    -------
-    ndarray of intp, shape (m,)
-    """
-    offered = np.where(available, criterion, -1.0)
-    best = offered.max(axis=1, keepdims=True)
-    return np.asarray((offered >= best * (1.0 - EQUAL)).argmax(axis=1))
+def verdict_variance(questions: AskableQuestions, theta: Floats) -> Floats:
+    """p(1 - p) of every question for each of m runs, (m, n)."""
+    x = logits(questions, theta)
+    return np.asarray(sigmoid(x) * sigmoid(-x))

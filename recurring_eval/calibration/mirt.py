@@ -1,24 +1,25 @@
-"""Where the multidimensional 2PL fit starts: a factorisation of working logits."""
+r"""Fit of the multidimensional 2PL, :math:`\sigma(\alpha_j^T\theta_i - \beta_j)`.
+
+It starts from a factorisation of working logits and ends in principal axes that point upwards.
+"""
 
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
 
-from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_newton import Floats, Mode, Objective, Pair, maximise
+from recurring_eval.calibration.models import MirtModel
 from recurring_eval.calibration.rasch import (
     DIFFICULTY_SD,
     PRIOR_PRECISION,
     PRIOR_RUNS,
-    SD_RANGE,
-    canonical_order,
+    check_settings,
 )
-from recurring_eval.errors import FitError, InputError, NotEnoughDataError
-from recurring_eval.irt import logit, sigmoid
+from recurring_eval.errors import FitError, NotEnoughDataError
+from recurring_eval.irt import sigmoid, smoothed_logit
 from recurring_eval.one_thread import one_thread
-from recurring_eval.response_matrix import ResponseMatrix
+from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
 SMALLEST_WEIGHT: Final = 0.05
 """Floor of p(1 - p), so that one surprising verdict does not become a factor of its own."""
@@ -32,9 +33,10 @@ def factor_start(passes: Floats, trials: Floats, dimensions: int) -> Pair:
     Missing cells keep the margins' logit. Runs and questions without a verdict
     start, and stay, at zero.
     """
-    run_logit = _margin_logit(passes, trials, axis=1) - _margin_logit(passes, trials, axis=None)
-    question_logit = _margin_logit(passes, trials, axis=0)
-    rate = np.divide(passes, trials, out=np.zeros_like(passes), where=trials > 0)
+    run_logit = smoothed_logit(passes.sum(axis=1), trials.sum(axis=1))
+    run_logit -= smoothed_logit(passes.sum(), trials.sum())
+    question_logit = smoothed_logit(passes.sum(axis=0), trials.sum(axis=0))
+    rate = outcome_rates(passes, trials)
     p = sigmoid(np.add.outer(run_logit, question_logit))
     surprise = np.where(trials > 0, rate - p, 0.0) / np.maximum(p * (1.0 - p), SMALLEST_WEIGHT)
     working = run_logit[:, np.newaxis] + surprise
@@ -44,10 +46,6 @@ def factor_start(passes: Floats, trials: Floats, dimensions: int) -> Pair:
     ability, slopes = _leading_factors(working, dimensions)
     ability *= answered_runs[:, np.newaxis]  # rounding leaves specks in an empty row
     return Pair(runs=ability, questions=np.column_stack([slopes, -question_logit]))
-
-
-def _margin_logit(passes: Floats, trials: Floats, *, axis: int | None) -> Floats:
-    return logit((passes.sum(axis=axis) + 0.5) / (trials.sum(axis=axis) + 1.0))
 
 
 def _leading_factors(working: Floats, dimensions: int) -> tuple[Floats, Floats]:
@@ -144,7 +142,7 @@ def fit_mirt(
     by Newton steps from a singular value decomposition. The objective is not
     concave, but with these priors it is a factored nuclear norm penalty, and random
     starts all end in the same mode. All of its rotations fit equally well;
-    `MirtModel` says which is returned.
+    `MirtModel` describes the one returned.
 
     Parameters
     ----------
@@ -177,9 +175,13 @@ def fit_mirt(
     FitError
         The parameters are not finite.
     """
-    _check_settings(dimensions, discrimination_sd, difficulty_sd, tolerance, max_iterations)
+    check_settings(
+        sds={"discrimination_sd": discrimination_sd, "difficulty_sd": difficulty_sd},
+        tolerance=tolerance,
+        counts={"dimensions": dimensions, "max_iterations": max_iterations},
+    )
     _check_size(matrix, dimensions)
-    rows, columns = canonical_order(matrix)
+    rows, columns = matrix.canonical_order()
     passes, trials = matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)]
     objective = Objective.of(
         passes,
@@ -218,50 +220,6 @@ def fit_mirt(
     )
 
 
-def mirt_log_posterior(
-    matrix: ResponseMatrix,
-    ability: ArrayLike,
-    discrimination: ArrayLike,
-    difficulty: ArrayLike,
-    *,
-    discrimination_sd: float,
-    difficulty_sd: float = DIFFICULTY_SD,
-) -> float:
-    """Objective of `fit_mirt` at any parameters, without its constants.
-
-    Parameters
-    ----------
-    matrix : ResponseMatrix
-    ability : array_like, shape (m, d)
-    discrimination : array_like, shape (n, d)
-    difficulty : array_like, shape (n,)
-    discrimination_sd, difficulty_sd : float
-
-    Returns
-    -------
-    float
-        Log likelihood less half the squared parameters over their prior variances.
-    """
-    theta = np.asarray(ability, dtype=np.float64)
-    alpha = np.asarray(discrimination, dtype=np.float64)
-    beta = np.asarray(difficulty, dtype=np.float64)
-    dimensions = theta.shape[-1] if theta.ndim else 0
-    fits = theta.shape == (matrix.n_runs, dimensions) and beta.shape == (matrix.n_questions,)
-    if not fits or alpha.shape != (matrix.n_questions, dimensions):
-        raise InputError(
-            f"`ability` {theta.shape}, `discrimination` {alpha.shape} and `difficulty` "
-            f"{beta.shape} do not fit {matrix.n_runs} runs x {matrix.n_questions} questions"
-        )
-    objective = Objective.of(
-        matrix.passes,
-        matrix.trials,
-        dimensions=dimensions,
-        discrimination_sd=discrimination_sd,
-        difficulty_sd=difficulty_sd,
-    )
-    return objective.at(theta, np.column_stack([alpha, beta])).log_posterior
-
-
 def posterior_mode(objective: Objective, *, tolerance: float, max_iterations: int) -> Mode:
     """Mode reached from the factor start, in whatever rotation it comes."""
     start = factor_start(objective.passes, objective.trials, len(objective.question_precision) - 1)
@@ -277,26 +235,6 @@ def largest_dimension(matrix: ResponseMatrix) -> int:
     """Count the runs or the questions with a verdict, whichever are fewer."""
     valid = matrix.trials > 0
     return int(min(valid.any(axis=1).sum(), valid.any(axis=0).sum()))
-
-
-def _check_settings(
-    dimensions: int,
-    discrimination_sd: float,
-    difficulty_sd: float,
-    tolerance: float,
-    max_iterations: int,
-) -> None:
-    scales = {"discrimination_sd": discrimination_sd, "difficulty_sd": difficulty_sd}
-    for name, value in scales.items():
-        if not SD_RANGE[0] <= value <= SD_RANGE[1]:
-            raise InputError(
-                f"`{name}` is {value}; it must lie between {SD_RANGE[0]:g} and {SD_RANGE[1]:g}"
-            )
-    if not tolerance > 0:
-        raise InputError(f"`tolerance` is {tolerance}; it must be a positive number")
-    for name, count in {"dimensions": dimensions, "max_iterations": max_iterations}.items():
-        if count < 1:
-            raise InputError(f"`{name}` is {count}; it must be at least 1")
 
 
 def _check_size(matrix: ResponseMatrix, dimensions: int) -> None:

@@ -1,4 +1,4 @@
-r"""Log posterior of the multidimensional 2PL, :math:`\sigma(\alpha_j^T\theta_i - \beta_j)`."""
+"""Log posterior of the multidimensional 2PL and the Newton steps that maximise it."""
 
 from dataclasses import dataclass
 from typing import Final, Self

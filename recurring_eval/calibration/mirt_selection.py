@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.calibration.mirt import fit_mirt, largest_dimension, posterior_mode
-from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.mirt_newton import Floats, Objective
-from recurring_eval.calibration.rasch import DIFFICULTY_SD, canonical_order
+from recurring_eval.calibration.models import MirtModel
+from recurring_eval.calibration.rasch import DIFFICULTY_SD
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix
@@ -54,14 +54,13 @@ def select_mirt(
     *,
     dimensions: Sequence[int] = DIMENSIONS,
     discrimination_sds: Sequence[float] = DISCRIMINATION_SDS,
-    difficulty_sd: float = DIFFICULTY_SD,
     n_threads: int = 1,
     rng: np.random.Generator,
 ) -> MirtModel:
     """Fit with the setting that best predicts a fixed 15 % of the observed cells.
 
     Dimensions and scale are chosen jointly, because the best number of
-    dimensions depends on the scale; `preferred` says how near ties are decided.
+    dimensions depends on the scale; `preferred` decides near ties.
     The chosen setting is then fitted on all cells.
 
     Parameters
@@ -71,7 +70,6 @@ def select_mirt(
         Candidates; those larger than the number of runs or questions are left out.
     discrimination_sds : sequence of float
         Candidates for the discriminations' prior standard deviation.
-    difficulty_sd : float
     n_threads : int
         Candidates fitted at a time; the result is the same for every number.
     rng : numpy.random.Generator
@@ -93,7 +91,6 @@ def select_mirt(
         matrix,
         dimensions=dimensions,
         discrimination_sds=discrimination_sds,
-        difficulty_sd=difficulty_sd,
         n_threads=n_threads,
         rng=rng,
     )
@@ -102,7 +99,6 @@ def select_mirt(
         matrix,
         dimensions=best.dimensions,
         discrimination_sd=best.discrimination_sd,
-        difficulty_sd=difficulty_sd,
         held_out_log_likelihood=best.held_out_log_likelihood,
     )
 
@@ -131,7 +127,6 @@ def compare_settings(
     *,
     dimensions: Sequence[int] = DIMENSIONS,
     discrimination_sds: Sequence[float] = DISCRIMINATION_SDS,
-    difficulty_sd: float = DIFFICULTY_SD,
     n_threads: int = 1,
     rng: np.random.Generator,
 ) -> tuple[MirtCandidate, ...]:
@@ -147,7 +142,7 @@ def compare_settings(
             f"only {largest_dimension(matrix)} runs or questions have a verdict, fewer than the "
             f"{max(2, min(dimensions))} a multidimensional fit needs; import more full runs"
         )
-    rows, columns = canonical_order(matrix)
+    rows, columns = matrix.canonical_order()
     passes, trials = matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)]
     held_out = _held_out_cells(trials, rng)
 
@@ -157,7 +152,7 @@ def compare_settings(
             np.where(held_out, 0, trials),
             dimensions=d,
             discrimination_sd=discrimination_sd,
-            difficulty_sd=difficulty_sd,
+            difficulty_sd=DIFFICULTY_SD,
         )
         mode = posterior_mode(objective, tolerance=TOLERANCE, max_iterations=500)
         x = mode.point.runs @ mode.point.slopes.T - mode.point.questions[:, -1]

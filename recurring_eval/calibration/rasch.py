@@ -1,111 +1,15 @@
-"""Fitted Rasch model: difficulties, abilities and how they were reached."""
+"""The Rasch model's fit on a history, and its likelihood of held-out cells."""
 
-import hashlib
-import json
-import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.calibration.newton import Counts, log_likelihood_of, maximise_posterior
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.validation import first_duplicate, order_by_id, read_only_floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaschModel:
-    """Difficulties of questions and abilities of the runs they were fitted on.
-
-    The convention is ``P(pass) = sigmoid(ability - difficulty)``: a larger
-    difficulty means fewer passes.
-
-    Attributes
-    ----------
-    question_ids : tuple of str
-        Length n.
-    difficulty : ndarray, shape (n,)
-        In logits.
-    run_ids : tuple of str
-        Calibration runs, length m.
-    ability : ndarray, shape (m,)
-        In logits.
-    n_responses : ndarray of int64, shape (n,)
-        Valid verdicts (trials) behind each difficulty; 0 means that the
-        difficulty is the prior's.
-    prior_mean, prior_precision : float
-        Ability prior for a new run.
-    log_posterior, log_likelihood : float
-        At the parameters, without constants (binomial coefficients, normalisers).
-    held_out_log_likelihood : float or None
-        Mean per held-out trial, when it was measured.
-    converged : bool
-    n_iterations : int
-    """
-
-    question_ids: tuple[str, ...]
-    difficulty: NDArray[np.float64]
-    run_ids: tuple[str, ...]
-    ability: NDArray[np.float64]
-    n_responses: NDArray[np.int64]
-    prior_mean: float
-    prior_precision: float
-    log_posterior: float
-    log_likelihood: float
-    held_out_log_likelihood: float | None = None
-    converged: bool
-    n_iterations: int
-
-    def __post_init__(self) -> None:
-        responses = np.array(self.n_responses, dtype=np.int64)
-        responses.setflags(write=False)
-        object.__setattr__(self, "n_responses", responses)
-        object.__setattr__(self, "difficulty", read_only_floats(self.difficulty))
-        object.__setattr__(self, "ability", read_only_floats(self.ability))
-        _check_model(self)
-
-    @property
-    def n_questions(self) -> int:
-        """Number of questions."""
-        return len(self.question_ids)
-
-    @property
-    def discrimination(self) -> NDArray[np.float64]:
-        """Slopes, all one in a Rasch model, shape (n,)."""
-        return np.ones(self.n_questions)
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 (hex) of the kind, question ids and difficulties to 6 decimals.
-
-        The order of the questions does not matter.
-        """
-        # Adding zero turns -0.0 into 0.0, which would be spelt differently.
-        rounded = [f"{value:.6f}" for value in np.round(self.difficulty, 6) + 0.0]
-        content = ["rasch", sorted(zip(self.question_ids, rounded, strict=True))]
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _check_model(model: RaschModel) -> None:
-    n, m = len(model.question_ids), len(model.run_ids)
-    if model.difficulty.shape != (n,) or model.n_responses.shape != (n,):
-        raise InputError(f"`difficulty` and `n_responses` need one entry per question ({n})")
-    if model.ability.shape != (m,):
-        raise InputError(f"`ability` needs one entry per run ({m})")
-    for name, ids in (("question_ids", model.question_ids), ("run_ids", model.run_ids)):
-        duplicate = first_duplicate(ids)
-        if duplicate is not None:
-            raise InputError(f"`{name}` has {duplicate!r} twice")
-    if not (np.isfinite(model.difficulty).all() and np.isfinite(model.ability).all()):
-        raise InputError("`difficulty` and `ability` must be finite")
-    if not (math.isfinite(model.prior_mean) and 0 < model.prior_precision < math.inf):
-        raise InputError("the ability prior needs a finite mean and a positive precision")
-
-
-__all__ = ["RaschModel", "canonical_order", "fit_rasch", "log_posterior"]
 
 ABILITY_SD: Final = 1.0
 DIFFICULTY_SD: Final = 3.0
@@ -161,9 +65,13 @@ def fit_rasch(
     FitError
         The iteration did not converge.
     """
-    _check_settings(ability_sd, difficulty_sd, tolerance, max_iterations)
+    check_settings(
+        sds={"ability_sd": ability_sd, "difficulty_sd": difficulty_sd},
+        tolerance=tolerance,
+        counts={"max_iterations": max_iterations},
+    )
     _check_size(matrix)
-    rows, columns = canonical_order(matrix)
+    rows, columns = matrix.canonical_order()
     counts = Counts.of(matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)])
     mode = maximise_posterior(
         counts,
@@ -198,58 +106,26 @@ def fit_rasch(
     )
 
 
-def log_posterior(
-    matrix: ResponseMatrix,
-    ability: ArrayLike,
-    difficulty: ArrayLike,
-    *,
-    ability_sd: float = ABILITY_SD,
-    difficulty_sd: float = DIFFICULTY_SD,
-) -> float:
-    """Objective of `fit_rasch` at any parameters, without its constants.
-
-    Parameters
-    ----------
-    matrix : ResponseMatrix
-    ability : array_like, shape (m,)
-    difficulty : array_like, shape (n,)
-    ability_sd, difficulty_sd : float
-
-    Returns
-    -------
-    float
-        Log likelihood less half the squared parameters over their prior variances.
-    """
-    theta = np.asarray(ability, dtype=np.float64)
-    beta = np.asarray(difficulty, dtype=np.float64)
-    if theta.shape != (matrix.n_runs,) or beta.shape != (matrix.n_questions,):
-        raise InputError(
-            f"`ability` {theta.shape} and `difficulty` {beta.shape} do not fit a matrix "
-            f"of {matrix.n_runs} runs x {matrix.n_questions} questions"
-        )
-    likelihood = log_likelihood_of(Counts.of(matrix.passes, matrix.trials), theta, beta)
-    penalty = theta @ theta / ability_sd**2 + beta @ beta / difficulty_sd**2
-    return float(likelihood - penalty / 2)
-
-
-def canonical_order(matrix: ResponseMatrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows by start time and id, columns by id: floating sums then see one order only."""
-    by_time = sorted(range(matrix.n_runs), key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
-    return np.array(by_time, dtype=np.intp), order_by_id(matrix.question_ids)
-
-
-def _check_settings(
-    ability_sd: float, difficulty_sd: float, tolerance: float, max_iterations: int
+def check_settings(
+    *, sds: Mapping[str, float], tolerance: float, counts: Mapping[str, int]
 ) -> None:
-    for name, value in {"ability_sd": ability_sd, "difficulty_sd": difficulty_sd}.items():
+    """Refuse prior standard deviations, a tolerance or counts that no fit can use.
+
+    Raises
+    ------
+    InputError
+        Naming the setting.
+    """
+    for name, value in sds.items():
         if not SD_RANGE[0] <= value <= SD_RANGE[1]:
             raise InputError(
                 f"`{name}` is {value}; it must lie between {SD_RANGE[0]:g} and {SD_RANGE[1]:g}"
             )
     if not tolerance > 0:
         raise InputError(f"`tolerance` is {tolerance}; it must be a positive number")
-    if max_iterations < 1:
-        raise InputError(f"`max_iterations` is {max_iterations}; it must be at least 1")
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"`{name}` is {count}; it must be at least 1")
 
 
 def _check_size(matrix: ResponseMatrix) -> None:
@@ -263,16 +139,13 @@ def _check_size(matrix: ResponseMatrix) -> None:
         )
 
 
-SHARE: Final = 0.15
+HELD_OUT_SHARE: Final = 0.15
 
 
 def held_out_log_likelihood(
     matrix: ResponseMatrix,
     *,
     rng: np.random.Generator,
-    share: float = SHARE,
-    ability_sd: float = ABILITY_SD,
-    difficulty_sd: float = DIFFICULTY_SD,
 ) -> float:
     """Mean log likelihood per trial of cells hidden from a Rasch fit.
 
@@ -281,11 +154,7 @@ def held_out_log_likelihood(
     matrix : ResponseMatrix
         The order of its rows and columns does not matter.
     rng : Generator
-        Draws the hidden cells.
-    share : float
-        Chance that a valid cell is hidden, in (0, 1).
-    ability_sd, difficulty_sd : float
-        As in `fit_rasch`.
+        Draws the hidden cells, each with a chance of 15 %.
 
     Returns
     -------
@@ -294,22 +163,18 @@ def held_out_log_likelihood(
 
     Raises
     ------
-    InputError
-        `share` is out of range.
     NotEnoughDataError
         Nothing was hidden, or too little was left.
     """
-    if not 0.0 < share < 1.0:
-        raise InputError(f"`share` is {share}; it must lie between 0 and 1")
-    rows, columns = canonical_order(matrix)
+    rows, columns = matrix.canonical_order()
     hidden = np.empty(matrix.trials.shape, dtype=np.bool_)
-    hidden[np.ix_(rows, columns)] = rng.random(matrix.trials.shape) < share
+    hidden[np.ix_(rows, columns)] = rng.random(matrix.trials.shape) < HELD_OUT_SHARE
     n_hidden = int(matrix.trials[hidden].sum(dtype=np.int64))
     if n_hidden == 0:
         raise NotEnoughDataError(
             "no verdict was held out; the history is too short to test a fit on it"
         )
-    model = fit_rasch(_keep(matrix, ~hidden), ability_sd=ability_sd, difficulty_sd=difficulty_sd)
+    model = fit_rasch(_keep(matrix, ~hidden))
     unseen = _keep(matrix, hidden)
     order = np.ix_(rows, columns)
     counts = Counts.of(unseen.passes[order], unseen.trials[order])

@@ -8,8 +8,14 @@ from recurring_eval.estimators.gpirt import (
     gpirt_score,
     gpirt_weight,
 )
-from recurring_eval.estimators.observed import clip_to_feasible, feasible_range, weighted_score
-from recurring_eval.estimators.pirt import ScoreVariance, pirt_score, score_variance
+from recurring_eval.estimators.score import (
+    ScoreVariance,
+    clip_to_feasible,
+    feasible_range,
+    pirt_score,
+    score_variance,
+    weighted_score,
+)
 
 __all__ = [
     "RANDOM_DIVISOR",

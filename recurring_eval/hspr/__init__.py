@@ -5,7 +5,6 @@ questions one by one or in rounds; `run_hspr` does so on recorded verdicts;
 `select_configuration` chooses settings on the sources, and `AVERAGE` needs no choice.
 """
 
-from recurring_eval.hspr.answers import AnsweredScore, score_answers
 from recurring_eval.hspr.calibration import (
     HsprCalibration,
     calibrate_average,
@@ -15,22 +14,17 @@ from recurring_eval.hspr.calibration import (
 )
 from recurring_eval.hspr.config import AVERAGE, HsprConfig, LatentPrior
 from recurring_eval.hspr.model import HsprModel, fit_sources
-from recurring_eval.hspr.result import HsprResult
-from recurring_eval.hspr.selection import HsprSelection, select_configuration
-from recurring_eval.hspr.session import HsprSession, run_checkpoints, run_hspr
-from recurring_eval.hspr.source_rates import ZeroInflatedBeta
+from recurring_eval.hspr.run import run_checkpoints, run_hspr, score_answers
+from recurring_eval.hspr.selection import select_configuration
+from recurring_eval.hspr.session import HsprSession
 
 __all__ = [
     "AVERAGE",
-    "AnsweredScore",
     "HsprCalibration",
     "HsprConfig",
     "HsprModel",
-    "HsprResult",
-    "HsprSelection",
     "HsprSession",
     "LatentPrior",
-    "ZeroInflatedBeta",
     "calibrate_average",
     "calibrate_staged",
     "fit_sources",

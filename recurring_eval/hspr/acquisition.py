@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.hspr.group_rates import baseline_odds, rate_moments
+from recurring_eval.hspr.group_rates import baseline_odds
 from recurring_eval.hspr.posterior import NodePosterior
 
 Floats = NDArray[np.float64]
@@ -130,15 +130,7 @@ def _gain(covariance: Floats, variance: Floats, askable: NDArray[np.bool_]) -> F
 
 def _exact_gain(posterior: NodePosterior, group: int) -> float:
     """Gain of one group from its row in double precision, up to a common factor."""
-    mean, variance = rate_moments(
-        baseline_odds(posterior.sign[group] * posterior.logits(group)),
-        posterior.config.kappa,
-        *(
-            (posterior.passes[group], posterior.fails[group])
-            if posterior.sign[group] > 0
-            else (posterior.fails[group], posterior.passes[group])
-        ),
-    )
+    mean, variance = posterior.rare_moments(group, baseline_odds(posterior.logits(group)))
     rate = float(posterior.weights @ mean)
     covariance = posterior.sign[group] * (mean @ _targets(posterior))
     if posterior.config.acquisition == "score":

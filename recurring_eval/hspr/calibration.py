@@ -1,4 +1,4 @@
-"""Which runs of a history become sources.
+"""HSPR calibrated on a history: which runs become sources, and with which configuration.
 
 Distinct agents tell questions apart; hundreds of runs of one agent give every question
 a signature of its own, so that groups no longer pool. So every agent is kept, and the
@@ -59,9 +59,10 @@ def thin_sources(
         raise InputError(f"`config_keys` has {len(keys)} entries for {matrix.n_runs} runs")
     if max_runs_per_agent < 1:
         raise InputError(f"`max_runs_per_agent` is {max_runs_per_agent}; it must be 1 or more")
-    covered = np.flatnonzero(matrix.valid_fractions() >= FULL_RUN_MIN_VALID)
-    usable = covered if len(covered) else np.arange(matrix.n_runs)
-    by_time = sorted(usable, key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
+    by_time, _ = matrix.canonical_order()
+    covered = matrix.valid_fractions() >= FULL_RUN_MIN_VALID
+    if covered.any():
+        by_time = by_time[covered[by_time]]
     by_agent: dict[str, list[int]] = {}
     for row in by_time:
         by_agent.setdefault(matrix.agents[row], []).append(int(row))

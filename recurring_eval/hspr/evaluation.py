@@ -1,10 +1,9 @@
 """One target's evaluation in progress: which questions are left, and the posterior."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.errors import InputError
 from recurring_eval.hspr.acquisition import choose_groups
@@ -12,29 +11,61 @@ from recurring_eval.hspr.config import HsprConfig
 from recurring_eval.hspr.group_rates import Outcome
 from recurring_eval.hspr.model import HsprModel
 from recurring_eval.hspr.posterior import NodePosterior
-
-NOT_ASKED: Final = -1
+from recurring_eval.validation import rank_by_id
 
 Answer = tuple[int, int, int]
 """Position of a question, passes and trials; no trials is a missing verdict."""
 
 
-def canonical_order(model: HsprModel) -> NDArray[np.intp]:
-    """Rank of each question by id, shape (N,): the deterministic path within a group."""
-    rank = np.empty(model.n_questions, dtype=np.intp)
-    rank[sorted(range(model.n_questions), key=model.question_ids.__getitem__)] = np.arange(
-        model.n_questions
-    )
-    return rank
+def question_order(model: HsprModel, rng: np.random.Generator | None) -> NDArray[np.intp]:
+    """Rank of each question, shape (N,); of a group's unasked ones the lowest is asked.
 
-
-def random_order(model: HsprModel, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Rank of each question in a random order, shape (N,).
-
-    Asking the question of lowest rank among a group's unasked ones is a uniform choice
-    from them. The draw belongs to the ids, whatever order the model holds them in.
+    Parameters
+    ----------
+    model : HsprModel
+    rng : numpy.random.Generator or None
+        Draws a random order, which makes asking a uniform choice from a group's unasked
+        questions; the draw belongs to the ids, whatever order the model holds them in. None
+        takes them in id order.
     """
-    return np.asarray(rng.permutation(model.n_questions)[canonical_order(model)], dtype=np.intp)
+    by_id = rank_by_id(model.question_ids)
+    return by_id if rng is None else rng.permutation(model.n_questions)[by_id].astype(np.intp)
+
+
+def require_verdicts(
+    model: HsprModel, passes: ArrayLike, trials: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Check counts of passes and trials against a model, and return them as arrays.
+
+    Raises
+    ------
+    InputError
+        Not one entry per question, or ``0 <= passes <= trials`` does not hold.
+    """
+    successes, counts = np.asarray(passes, dtype=np.int64), np.asarray(trials, dtype=np.int64)
+    if successes.shape != (model.n_questions,) or counts.shape != (model.n_questions,):
+        raise InputError(
+            f"`passes` {successes.shape} and `trials` {counts.shape} need one entry for each of "
+            f"the model's {model.n_questions} questions"
+        )
+    if not ((successes >= 0) & (successes <= counts)).all():
+        raise InputError("`passes` must lie between 0 and `trials` for every question")
+    return successes, counts
+
+
+def require_population(model: HsprModel, population: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Questions whose mean a score is, shape (N,); the whole bank by default.
+
+    Raises
+    ------
+    InputError
+        It has another shape, or is empty.
+    """
+    if population is None:
+        return np.ones(model.n_questions, dtype=np.bool_)
+    if population.shape != (model.n_questions,) or not population.any():
+        raise InputError("`population` needs one entry per question and at least one question")
+    return population
 
 
 class Evaluation:

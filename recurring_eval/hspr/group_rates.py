@@ -49,6 +49,13 @@ def baseline_odds(logits: Floats) -> Floats:
     return np.asarray(np.exp(np.clip(logits, -MAX_LOGIT, MAX_LOGIT)))
 
 
+def beta_parameters(
+    odds: Floats, kappa: float, passes: float, fails: float
+) -> tuple[Floats, Floats]:
+    """Beta parameters of the group rate given its counts, A and F, each divided by kappa."""
+    return 1.0 + odds + passes / kappa, 1.0 + 1.0 / odds + fails / kappa
+
+
 def rate_moments(odds: Floats, kappa: float, passes: float, fails: float) -> tuple[Floats, Floats]:
     """Mean and variance of the group rate given the latent state and the group's counts.
 
@@ -57,8 +64,7 @@ def rate_moments(odds: Floats, kappa: float, passes: float, fails: float) -> tup
     tuple of ndarray
         m and tau^2 of HSPR's Appendix B, shaped like `odds`.
     """
-    a = 1.0 + odds + passes / kappa
-    f = 1.0 + 1.0 / odds + fails / kappa
+    a, f = beta_parameters(odds, kappa, passes, fails)
     total = a + f
     mean = a / total
     return mean, mean * (f / total) / (kappa * total + 1.0)
@@ -73,8 +79,7 @@ def outcome_likelihood(
     relative rounding error only, at any concentration. More evidence is scaled so that
     the largest value is 1; a common factor changes no posterior.
     """
-    a = 1.0 + odds + passes / kappa
-    f = 1.0 + 1.0 / odds + fails / kappa
+    a, f = beta_parameters(odds, kappa, passes, fails)
     if (outcome.passes, outcome.fails) == (1.0, 0.0):
         return a / (a + f)
     if (outcome.passes, outcome.fails) == (0.0, 1.0):
@@ -87,8 +92,7 @@ def log_outcome_likelihood(
     odds: Floats, kappa: float, passes: float, fails: float, outcome: Outcome
 ) -> Floats:
     """Log probability of evidence of any size, fractional or not; see `outcome_likelihood`."""
-    a = 1.0 + odds + passes / kappa
-    f = 1.0 + 1.0 / odds + fails / kappa
+    a, f = beta_parameters(odds, kappa, passes, fails)
     if math.isinf(kappa):
         return np.asarray(
             outcome.passes * np.log(a / (a + f)) + outcome.fails * np.log(f / (a + f))

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.hspr.config import MAX_RANK
-from recurring_eval.hspr.item_fit import fit_items
-from recurring_eval.hspr.source_rates import ZeroInflatedBeta
-from recurring_eval.hspr.threads import one_blas_thread
-from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.validation import read_only_floats
+from recurring_eval.hspr.items import ZeroInflatedBeta, fit_items
+from recurring_eval.one_thread import one_thread
+from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
+from recurring_eval.validation import order_by_id, read_only_floats
 
 Floats = NDArray[np.float64]
 MISSING_SYMBOL = -1
@@ -144,7 +143,7 @@ class HsprModel:
     def fingerprint(self) -> str:
         """SHA-256 of the questions in id order, their groups and the parameters to 6 digits."""
         digest = hashlib.sha256(b"hspr\n")
-        by_id = sorted(range(self.n_questions), key=self.question_ids.__getitem__)
+        by_id = order_by_id(self.question_ids)
         digest.update("\n".join(self.question_ids[j] for j in by_id).encode())
         digest.update(self.group_of_question[by_id].astype("<i8").tobytes())
         for values in (self.intercept, self.slope, self.directions):
@@ -179,19 +178,17 @@ def fit_sources(matrix: ResponseMatrix, *, sources: NDArray[np.intp] | None = No
         A parameter is not finite.
     """
     answered = np.flatnonzero((matrix.trials > 0).any(axis=1))
-    rows = np.array(sorted(answered, key=matrix.run_ids.__getitem__), dtype=np.intp)
+    rows = answered[order_by_id([matrix.run_ids[i] for i in answered])]
     if len(rows) < MIN_SOURCES:
         raise NotEnoughDataError(
             f"HSPR needs at least {MIN_SOURCES} source runs with valid verdicts, not {len(rows)}; "
             "import more full runs"
         )
-    columns = np.array(
-        sorted(range(matrix.n_questions), key=matrix.question_ids.__getitem__), dtype=np.intp
-    )
+    columns = order_by_id(matrix.question_ids)
     passes, trials = (counts[np.ix_(rows, columns)] for counts in (matrix.passes, matrix.trials))
     valid = trials > 0
-    rates = np.divide(passes, trials, out=np.zeros(trials.shape), where=valid)
-    with one_blas_thread():
+    rates = outcome_rates(passes, trials)
+    with one_thread():
         items = fit_items(rates, valid)
     in_signature = np.isin(rows, np.arange(matrix.n_runs) if sources is None else sources)
     if not in_signature.any():

@@ -1,4 +1,4 @@
-"""Likelihood of all observed outcomes at every node.
+"""Posterior of the latent state: weighted nodes given all observed outcomes.
 
 A group's outcomes are exchangeable, so that its counts are all that matters: they are
 multiplied in as passes first, then fails, whatever order they were observed in.
@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from recurring_eval.hspr.config import HsprConfig
 from recurring_eval.hspr.group_rates import (
@@ -120,11 +119,9 @@ class NodePosterior:
         1 where `rare` is the rate of passes, -1 where it is the rate of fails: the
         smaller of the two is stored, because only that keeps its relative precision.
     rare : ndarray, shape (G, J)
-        Group rate's mean given the node, of passes or fails as `sign` says.
+        Group rate's mean given the node, of passes or fails depending on `sign`.
     spread : ndarray, shape (G, J)
         ``m (1 - m) + (U - 1) tau^2``, N times equation (12).
-    log_evidence : ndarray, one per latent prior
-        Log marginal likelihood of the history at the last refresh.
     """
 
     def __init__(self, model: HsprModel, config: HsprConfig, *, n_nodes: int) -> None:
@@ -146,7 +143,6 @@ class NodePosterior:
         ]
         self.weights = np.full(each * len(config.latent), np.nan)
         self.expected = np.zeros_like(self.weights)
-        self.log_evidence = np.zeros(len(config.latent))
         self.sign = np.ones(model.n_groups)
         dtype = np.float64 if config.double_precision else np.float32
         self.rare: Rates = np.empty((model.n_groups, len(self.weights)), dtype=dtype)
@@ -191,12 +187,13 @@ class NodePosterior:
             # Its constant part: one question fewer has a pass rate of one minus `rare`.
             self.expected -= 1.0
         self.count(outcome)
-        mean, variance = self._rare_moments(group, odds)
+        mean, variance = self.rare_moments(group, odds)
         self.rare[group] = mean
         self.spread[group] = mean * (1.0 - mean) + (self.unasked[group] - 1.0) * variance
         self.expected += self.sign[group] * self.unasked[group] * self.rare[group]
 
-    def _rare_moments(self, group: int, odds: Floats) -> tuple[Floats, Floats]:
+    def rare_moments(self, group: int, odds: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of a group's rate of passes or fails, the rarer; each (J,)."""
         kappa, passes, fails = self.config.kappa, self.passes[group], self.fails[group]
         if self.sign[group] < 0:
             return rate_moments(1.0 / odds, kappa, fails, passes)
@@ -206,7 +203,7 @@ class NodePosterior:
         """Draw all nodes from a new proposal and weight them by equation (20)."""
         log_weights = np.empty(self.n_nodes)
         logit_at_mode = np.zeros(self.model.n_groups)
-        for i, part in enumerate(self.components):
+        for part in self.components:
             proposal = self._proposal(part)
             standard = normal_nodes(part.nodes.shape[1], len(part.nodes))
             part.nodes = proposal.mean[:, np.newaxis] + proposal.transform @ standard
@@ -215,20 +212,8 @@ class NodePosterior:
                 (standard**2).sum(axis=0) - precision @ part.nodes**2
             ) / 2.0 + (np.log(precision).sum() - proposal.log_determinant) / 2.0
             logit_at_mode += self.model.intercept + part.loadings @ proposal.mean
-            self.log_evidence[i] = -np.log(part.nodes.shape[1])
         log_weights += self._log_likelihood()
-        for i, part in enumerate(self.components):
-            self.log_evidence[i] += special.logsumexp(log_weights[part.columns])
         self._assign(log_weights, logit_at_mode)
-
-    def place(self, nodes: Floats, log_weights: Floats) -> None:
-        """Use given nodes (d, J) of the only latent prior, with unnormalised log weights.
-
-        The weights are multiplied by the likelihood of the history; quadrature grids
-        and checks on common nodes use this.
-        """
-        self.components[0].nodes = np.asarray(nodes, dtype=np.float64)
-        self._assign(log_weights + self._log_likelihood(), self.model.intercept)
 
     def _assign(self, log_weights: Floats, typical_logit: Floats) -> None:
         weights = np.exp(log_weights - log_weights.max())

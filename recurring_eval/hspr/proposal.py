@@ -1,4 +1,7 @@
-"""Nodes of the posterior: a scrambled Sobol sequence (HSPR, Appendix A)."""
+"""Where the posterior's nodes lie: a normal proposal at the mode, and a scrambled Sobol sequence.
+
+HSPR, Appendix A.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Posterior of the score: a mixture over nodes of sums of Beta-binomial counts."""
+"""Posterior of the score, a mixture of sums of Beta-binomial counts, and the decision on it."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from recurring_eval.hspr.evaluation import Evaluation
-from recurring_eval.hspr.group_rates import baseline_odds
+from recurring_eval.hspr.group_rates import baseline_odds, beta_parameters
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.records import HsprDiagnostics, ScoreDistribution
 
@@ -127,8 +127,7 @@ def _convolved(posterior: NodePosterior, unasked: Counts) -> Floats:
     pmf = np.ones((1, posterior.n_nodes))
     for group in np.flatnonzero(unasked):
         odds = baseline_odds(posterior.logits(int(group)))
-        a = 1.0 + odds + posterior.passes[group] / kappa
-        f = 1.0 + 1.0 / odds + posterior.fails[group] / kappa
+        a, f = beta_parameters(odds, kappa, posterior.passes[group], posterior.fails[group])
         n = int(unasked[group])
         rising_a, rising_f, rising = (_log_rising(x, n, kappa) for x in (a, f, a + f))
         choose = np.log(special.comb(n, np.arange(n + 1)))[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""Sources that take turns being held out of every fit."""
+"""Choice of a configuration by holding sources out of every fit, in three stages."""
 
 import itertools
 import math
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.hspr.config import N_NODES, Acquisition, HsprConfig, LatentPrior
-from recurring_eval.hspr.evaluation import Evaluation, canonical_order
+from recurring_eval.hspr.evaluation import Evaluation, question_order
 from recurring_eval.hspr.model import MIN_SOURCES, HsprModel, fit_sources
 from recurring_eval.hspr.result import Decision, prepare_decision
-from recurring_eval.hspr.threads import one_blas_thread
+from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix
+from recurring_eval.validation import order_by_id
 
 MAX_HELD_OUT: Final = 128
 """Bounds the cost of selection on histories with many distinct agents. The runs of one
@@ -60,7 +61,7 @@ def leave_one_out(
             f"choosing an HSPR configuration needs at least {MIN_SOURCES + 1} source runs with "
             f"valid verdicts, not {len(answered)}; import more full runs or use hspr-average"
         )
-    by_id = np.array(sorted(answered, key=matrix.run_ids.__getitem__), dtype=np.intp)
+    by_id = answered[order_by_id([matrix.run_ids[i] for i in answered])]
     scores = matrix.pass_rates()
     held_out = []
     for row in by_id[held_out_rows(scores[by_id], limit)]:
@@ -172,10 +173,8 @@ def select_configuration(
     if not 1 <= budget <= matrix.n_questions:
         raise InputError(f"`budget` is {budget}; the bank has {matrix.n_questions} questions")
     held_out = leave_one_out(matrix, max_held_out, sources)
-    fixed = [canonical_order(held_out[0].model)]
-    orders = [
-        rng.permutation(matrix.n_questions)[fixed[0]].astype(np.intp) for _ in range(N_QUERY_SEEDS)
-    ]
+    fixed = [question_order(held_out[0].model, None)]
+    orders = [question_order(held_out[0].model, rng) for _ in range(N_QUERY_SEEDS)]
     start = HsprConfig(
         latent=LATENT_GRID[:1],
         kappa=math.inf,
@@ -185,7 +184,7 @@ def select_configuration(
     )
 
     validation = _Validation(held_out, budget)
-    with one_blas_thread():
+    with one_thread():
         stage_one = validation.judge(
             "global",
             (

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,8 @@ from recurring_eval.adaptive import (
     replay_sessions,
 )
 from recurring_eval.adaptive.estimate import AdaptiveEstimates
-from recurring_eval.calibration.mirt_model import MirtModel
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import MirtModel, RaschModel
+from recurring_eval.calibration.rasch import ABILITY_SD
 from recurring_eval.methods.calibration import Calibration
 from recurring_eval.methods.evidence import Evidence
 from recurring_eval.methods.scores import Scores
@@ -24,6 +25,9 @@ from recurring_eval.methods.steps import Answer, Asking, ReplayedSteps
 from recurring_eval.records import AbilityEstimate
 
 Model = RaschModel | MirtModel
+
+STANDARD_PRECISION: Final = ABILITY_SD**-2
+"""Of the ability prior that calibrations are fitted with, N(0, I)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +40,15 @@ class AdaptiveTest:
         The model of a calibration that questions are chosen by.
     choose : Choose
         The rule.
-    prior_mean, prior_precision : float or None
-        Ability prior of a run; None is the model's own.
+    standard_prior : bool
+        Whether a run's abilities have the papers' prior N(0, I), or the model's own, weak and
+        around recent runs. Under a Rasch model it is always the standard one: questions far from
+        the ability do not follow equal slopes, and the prior makes up for part of it.
     """
 
     model_of: Callable[[Calibration], Model]
     choose: Choose
-    prior_mean: float | None = None
-    prior_precision: float | None = None
+    standard_prior: bool = False
 
     def begin(self, calibration: Calibration, order: NDArray[np.intp]) -> Asking:
         """Start to ask a run."""
@@ -97,13 +102,12 @@ class AdaptiveTest:
         self, calibration: Calibration, order: NDArray[np.intp] | None = None
     ) -> AskableQuestions:
         model = self.model_of(calibration)
-        mean = self.prior_mean
+        standard = self.standard_prior or isinstance(model, RaschModel)
+        n_abilities = model.n_dimensions if isinstance(model, MirtModel) else 1
         return askable_questions(
             model,
-            prior_mean=mean
-            if mean is None or isinstance(model, RaschModel)
-            else np.full(model.n_dimensions, mean),
-            prior_precision=self.prior_precision,
+            prior_mean=np.zeros(n_abilities) if standard else None,
+            prior_precision=STANDARD_PRECISION if standard else None,
             tie_order=order,
         )
 

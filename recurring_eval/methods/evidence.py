@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.ability import estimate_abilities
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import ScoreVariance, score_variance
 from recurring_eval.methods.calibration import Calibration

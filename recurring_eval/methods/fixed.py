@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.calibration.rasch import RaschModel, fit_rasch
+from recurring_eval.calibration.models import RaschModel
+from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import (
     STRATA_DIVISOR,

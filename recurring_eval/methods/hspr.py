@@ -13,7 +13,6 @@ from recurring_eval.hspr import (
     HsprConfig,
     HsprModel,
     LatentPrior,
-    ZeroInflatedBeta,
     calibrate_average,
     calibrate_staged,
     fit_sources,
@@ -21,13 +20,14 @@ from recurring_eval.hspr import (
     signature_rows,
 )
 from recurring_eval.hspr.evaluation import Evaluation
+from recurring_eval.hspr.items import ZeroInflatedBeta
 from recurring_eval.hspr.selection import best_candidate
-from recurring_eval.hspr.threads import one_blas_thread
 from recurring_eval.methods.calibration import Arrays, Calibration, CalibrationRuns, ModelKind
 from recurring_eval.methods.evidence import Evidence
 from recurring_eval.methods.replayed import ReplayMethod
 from recurring_eval.methods.scores import Scores, joined, rasch_scores
 from recurring_eval.methods.steps import Answer, Asking, StepMethod, replay_one_by_one
+from recurring_eval.one_thread import one_thread
 
 STAGED: Final = "staged"
 AVERAGE: Final = "average"
@@ -163,7 +163,7 @@ class _HsprAsking:
         self._evaluation = evaluation
 
     def record(self, answers: Sequence[Answer]) -> None:
-        with one_blas_thread():
+        with one_thread():
             if not self._evaluation.answers:
                 self._evaluation.replay(answers)
                 return
@@ -171,7 +171,7 @@ class _HsprAsking:
                 self._evaluation.record(answer)
 
     def next_questions(self, n: int) -> list[int]:
-        with one_blas_thread():
+        with one_thread():
             return self._evaluation.next_questions(n)
 
 

@@ -6,10 +6,9 @@ from typing import Final
 import numpy as np
 
 from recurring_eval.adaptive import choose_d_optimal
-from recurring_eval.calibration.mirt import fit_mirt
-from recurring_eval.calibration.mirt_model import MirtModel
+from recurring_eval.calibration.mirt import fit_mirt, largest_dimension
 from recurring_eval.calibration.mirt_selection import select_mirt
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.methods.calibration import Arrays, Calibration, CalibrationRuns, ModelKind
 from recurring_eval.methods.cat import AdaptiveTest
 from recurring_eval.methods.replayed import ReplayMethod
@@ -25,10 +24,10 @@ def fit(runs: CalibrationRuns, rng: np.random.Generator) -> MirtModel:
 
 
 def refit(runs: CalibrationRuns, like: MirtModel, _rng: np.random.Generator) -> MirtModel:
-    """Fit fewer runs with the same number of abilities and discrimination SD."""
+    """Fit fewer runs with the same discrimination SD and, where they allow it, abilities."""
     return fit_mirt(
         runs.matrix,
-        dimensions=like.n_dimensions,
+        dimensions=min(like.n_dimensions, largest_dimension(runs.matrix)),
         discrimination_sd=like.discrimination_sd,
     )
 
@@ -97,7 +96,7 @@ MIRT: Final = ModelKind(
 
 
 def model_of(calibration: Calibration) -> MirtModel | RaschModel:
-    """Return the M2PL model, or the Rasch model where a night had too few runs for it."""
+    """Return the M2PL model; where a night had too few runs for it, work as `rasch-cat` does."""
     model = calibration.get(MIRT)
     return calibration.rasch if model is None else model
 
@@ -115,7 +114,7 @@ MIRT_CAT: Final = StepMethod(
     can_do_without=True,
 )
 
-_STANDARD_PRIOR: Final = replace(_TEST, prior_mean=0.0, prior_precision=1.0)
+_STANDARD_PRIOR: Final = replace(_TEST, standard_prior=True)
 
 MIRT_CAT_STANDARD_PRIOR: Final = ReplayMethod(
     name="mirt-cat+standard-prior",

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import RANDOM_DIVISOR
 from recurring_eval.methods.fixed import GPIRT, FixedMethod, gpirt, pirt, weighted

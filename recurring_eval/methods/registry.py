@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from recurring_eval.errors import InputError
-from recurring_eval.methods.aipw import AIPW
 from recurring_eval.methods.atlas import ATLAS
 from recurring_eval.methods.cache import CACHE, CACHE_RATE
 from recurring_eval.methods.calibration import ModelKind
@@ -17,10 +16,10 @@ from recurring_eval.methods.kmeans import (
     RESPONSE_KMEANS,
     RESPONSE_KMEANS_GPIRT,
 )
-from recurring_eval.methods.midrange import MIDRANGE, MIDRANGE_RIDGE, RSL
 from recurring_eval.methods.mirt_cat import MIRT_CAT, MIRT_CAT_STANDARD_PRIOR
 from recurring_eval.methods.random import RANDOM, RANDOM_GPIRT, RANDOM_PIRT
 from recurring_eval.methods.rasch_cat import RASCH_CAT
+from recurring_eval.methods.regressions import AIPW, MIDRANGE, MIDRANGE_RIDGE, RSL
 from recurring_eval.methods.replayed import ReplayMethod
 from recurring_eval.methods.steps import StepMethod
 from recurring_eval.methods.stratified import STRATIFIED, STRATIFIED_GPIRT, STRATIFIED_PIRT

@@ -56,7 +56,7 @@ def rasch_scores(evidence: Evidence, pass_rate: Floats) -> Scores:
         ability=tuple(
             AbilityEstimate(
                 theta=evidence.ability[[i]],
-                covariance=variance.ability_variance[[i], np.newaxis],
+                covariance=variance.covariance[i],
                 n_observed=int(n),
             )
             for i, n in enumerate(n_observed)

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.methods.fixed import GPIRT, FixedMethod, gpirt, pirt, weighted
 from recurring_eval.records import Subset
 from recurring_eval.subsets import STRATIFIED as STRATIFIED_DESIGN

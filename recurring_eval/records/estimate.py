@@ -1,4 +1,4 @@
-"""Ability of one run with its uncertainty."""
+"""What is estimated of a run: ability, score with its intervals, distribution, diagnostics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

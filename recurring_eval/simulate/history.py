@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from recurring_eval.records import FULL_RUN_MIN_VALID, PASS, RunLog, RunPurpose
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate.options import SimulationOptions
-from recurring_eval.simulate.questions import SimulatedQuestions, draw_questions
+from recurring_eval.simulate.questions import (
+    MISSING_REASONS,
+    DrawnVerdicts,
+    SimulatedQuestions,
+    draw_loss_rates,
+    draw_questions,
+)
 from recurring_eval.simulate.runs import (
     FamilyHistory,
     centre_difficulty,
@@ -19,7 +25,6 @@ from recurring_eval.simulate.runs import (
     observe,
     regressed,
 )
-from recurring_eval.simulate.verdicts import MISSING_REASONS, DrawnVerdicts, draw_loss_rates
 
 MAIN_FAMILY: Final = "main"
 """Name of the agent family the bank is calibrated for."""

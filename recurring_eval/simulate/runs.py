@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.simulate.options import SimulationOptions
-from recurring_eval.simulate.questions import N_CLUSTERS, SimulatedQuestions
-from recurring_eval.simulate.verdicts import (
+from recurring_eval.simulate.questions import (
+    N_CLUSTERS,
     DrawnVerdicts,
+    SimulatedQuestions,
     draw_loss_rates,
     draw_verdicts,
     kept_pass_probability,

@@ -1,14 +1,15 @@
-"""Sharing a number of questions out in proportion to the sizes of groups."""
+"""Random subsets: of the whole bank, and inside strata of the historical pass rate."""
 
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.records import Subset
-from recurring_eval.subsets.stratified import key_ranks, subset_of
-from recurring_eval.validation import require_subset_size
+from recurring_eval.response_matrix import outcome_rates
+from recurring_eval.subsets.stratified import subset_of
+from recurring_eval.validation import order_by_id, require_subset_size
 
 
 def proportional_quotas(sizes: NDArray[np.integer], k: int) -> NDArray[np.int64]:
@@ -58,7 +59,7 @@ def random_subset(
     """
     n = len(model.question_ids)
     require_subset_size(k, n)
-    by_key = np.argsort(key_ranks(model.question_ids))
+    by_key = order_by_id(model.question_ids)
     chosen = by_key[rng.permutation(n)[:k]]
     return subset_of(model, bank_version, chosen, np.full(k, 1.0 / k), seed=seed, design=RANDOM)
 
@@ -71,15 +72,14 @@ def pass_rate_strata(
     trials: NDArray[np.integer],
     k: int,
     *,
-    n_strata: int = N_STRATA,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Weights of k questions drawn inside strata of near-equal size, shape (n,).
 
     Questions are ordered by their share of passes, equal shares at random, and
-    cut as numpy.array_split does. Each stratum gets its proportional part of k,
-    rounded by largest remainders, and every drawn question stands for an equal
-    part of its stratum.
+    cut into ten strata, or k where that is fewer, as numpy.array_split does. Each
+    stratum gets its proportional part of k, rounded by largest remainders, and
+    every drawn question stands for an equal part of its stratum.
 
     Parameters
     ----------
@@ -88,8 +88,6 @@ def pass_rate_strata(
         as passed half of the time.
     k : int
         ``1 <= k <= n``.
-    n_strata : int, optional
-        At most this many; never more than k, so that none stays empty.
     rng : numpy.random.Generator
 
     Returns
@@ -104,9 +102,9 @@ def pass_rate_strata(
     n = len(passes)
     require_subset_size(k, n)
     # One correctly rounded division: equal fractions are equal floats.
-    share = np.divide(passes, trials, out=np.full(n, 0.5), where=trials > 0)
+    share = outcome_rates(passes, trials, missing=0.5)
     order = np.lexsort((rng.permutation(n), share))
-    strata = np.array_split(order, min(n_strata, k))
+    strata = np.array_split(order, min(N_STRATA, k))
     quotas = proportional_quotas(np.array([len(stratum) for stratum in strata]), k)
     weights = np.zeros(n)
     for stratum, quota in zip(strata, quotas, strict=True):

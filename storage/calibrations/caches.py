@@ -70,11 +70,8 @@ def load_cache(
     )
     passes = np.array([row[1] for row in rows], dtype=np.int64)
     trials = np.array([row[2] for row in rows], dtype=np.int64)
-    rates = np.full(len(rows), np.nan)
-    np.divide(passes, trials, out=rates, where=trials > 0)
     return Cache(
         question_ids=tuple(row[0] for row in rows),
-        pass_rates=rates,
         passes=passes,
         n_trials=trials,
         cached=np.array([row[3] for row in rows], dtype=np.bool_),

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.methods.calibration import Calibration, ModelKind
 from recurring_eval.records import ReplayResidual

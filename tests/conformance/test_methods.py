@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from recurring_eval.caching import Cache, build_cache
-from recurring_eval.calibration.rasch import RaschModel
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import GpirtConstants
 from recurring_eval.hspr import AVERAGE, HsprCalibration, fit_sources
@@ -217,7 +217,6 @@ def test_order_of_questions_is_irrelevant(method: Method, parts: tuple[int, int,
     )
     cache = case.cache and Cache(
         question_ids=names,
-        pass_rates=case.cache.pass_rates[order],
         passes=case.cache.passes[order],
         n_trials=case.cache.n_trials[order],
         cached=case.cache.cached[order],

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from recurring_eval.calibration import mirt_log_posterior, select_mirt
+from recurring_eval.calibration import select_mirt
 from recurring_eval.errors import FitError
 from storage.calibrations.calibrations import latest_calibration
 from storage.runs.runs import list_runs
 from storage.runs.verdicts import load_matrix
 from tests.jobs.histories import BENCHMARK, command, logs, night_of, reading, start
+from tests.mirt_models import textbook_objective
 
 N_DAYS = 16
 
@@ -46,14 +47,11 @@ def test_enough_runs_store_both_models_on_the_same_runs(long_project):
     assert model.n_dimensions in (2, 5, 10, 15)
     assert f"with {model.n_dimensions} abilities" in last_message(long_project)
     # The parameters stored are those of the posterior that is stored with them.
-    found = mirt_log_posterior(
-        matrix,
-        model.ability,
-        model.discrimination,
-        model.difficulty,
-        discrimination_sd=model.discrimination_sd,
+    parameters = [model.ability.ravel(), model.discrimination.ravel(), model.difficulty]
+    found, _ = textbook_objective(
+        np.concatenate(parameters), matrix, model.n_dimensions, model.discrimination_sd
     )
-    assert found == pytest.approx(model.log_posterior, rel=1e-12)
+    assert -found == pytest.approx(model.log_posterior, rel=1e-12)
     # No setting drawn by other held-out cells fits these verdicts much better.
     other = select_mirt(matrix, rng=np.random.default_rng(9))
     assert model.held_out_log_likelihood == pytest.approx(other.held_out_log_likelihood, abs=0.05)

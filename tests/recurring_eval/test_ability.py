@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recurring_eval.ability import estimate_abilities, estimate_ability
+from recurring_eval.ability import estimate_abilities
 from recurring_eval.calibration import RaschModel, fit_rasch
 from recurring_eval.errors import InputError
 from recurring_eval.irt import pass_probability
+from tests.abilities_of_one_run import estimate_ability
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
 

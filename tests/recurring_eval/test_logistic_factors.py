@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from recurring_eval.baselines.factor_score import factor_scores
-from recurring_eval.calibration.logistic_factors import LogisticFactors, fit_logistic_factors
 from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.irt import logit, sigmoid
+from recurring_eval.methods.factors import LogisticFactors, factor_scores, fit_logistic_factors
 from tests.response_matrices import make_matrix, simulate_rasch
 
 

@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from recurring_eval.ability import estimate_ability
+from recurring_eval.ability import covariance_after, estimate_abilities, posterior_information
 from recurring_eval.errors import InputError
 from recurring_eval.irt import mirt_pass_probability
-from recurring_eval.mirt_ability import estimate_mirt_abilities, estimate_mirt_ability
-from recurring_eval.posterior import covariance_after, posterior_information
+from tests.abilities_of_one_run import estimate_ability
 from tests.mirt_models import make_mirt_model, random_mirt_model
 from tests.rasch_models import make_model
 
@@ -48,7 +47,7 @@ def test_worked_example_b1():
 def test_worked_example_d_ability():
     """methods.md D: one fail on question 1 with prior N(0, I)."""
     model = make_mirt_model([[1, 0.2], [0.3, 1.1], [0.8, 0.8], [0.1, 0.3]], [0, 0.5, -0.5, 0])
-    estimate = estimate_mirt_ability(
+    estimate = estimate_ability(
         model, [0, 0, 0, 0], [0, 1, 0, 0], prior_mean=[0, 0], prior_precision=1.0
     )
     np.testing.assert_allclose(estimate.theta, [-0.087898, -0.322292], atol=1e-6)
@@ -62,7 +61,7 @@ def test_equal_slopes_in_one_dimension_are_the_rasch_model():
     model = make_mirt_model(np.ones((4, 1)), difficulty)
     rasch = make_model(difficulty)
     for passes in ([1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]):
-        several = estimate_mirt_ability(model, passes, np.ones(4), prior_precision=1.0)
+        several = estimate_ability(model, passes, np.ones(4), prior_precision=1.0)
         one = estimate_ability(rasch, passes, np.ones(4), prior_precision=1.0)
         np.testing.assert_allclose(several.theta, one.theta, atol=1e-10)
         np.testing.assert_allclose(several.covariance, one.covariance, atol=1e-10)
@@ -76,9 +75,7 @@ def test_mode_matches_brute_force(seed, d, precision):
     trials = rng.integers(0, 3, 25)
     passes = rng.binomial(trials, 0.6)
     mean = rng.normal(0, 1, d)
-    estimate = estimate_mirt_ability(
-        model, passes, trials, prior_mean=mean, prior_precision=precision
-    )
+    estimate = estimate_ability(model, passes, trials, prior_mean=mean, prior_precision=precision)
     best = brute_force(model, passes, trials, mean, precision)
     arguments = (model, passes, trials, mean, precision)
     assert negative_log_posterior(estimate.theta, *arguments) <= (
@@ -100,7 +97,7 @@ def test_every_prefix_has_a_finite_mode_where_the_gradient_vanishes(seed, d, spr
     n = int(rng.integers(1, 60))
     model = make_mirt_model(spread * rng.normal(0.3, 1, (n, d)), spread * rng.normal(0, 2, n))
     passes = rng.binomial(1, rate, n)
-    estimate = estimate_mirt_ability(model, passes, np.ones(n))
+    estimate = estimate_ability(model, passes, np.ones(n))
     p = mirt_pass_probability(estimate.theta, model.discrimination, model.difficulty)
     gradient = (passes - p) @ model.discrimination - 0.05 * estimate.theta
     assert np.abs(gradient).max() < 1e-6 * (1 + spread**2 * n)
@@ -109,7 +106,7 @@ def test_every_prefix_has_a_finite_mode_where_the_gradient_vanishes(seed, d, spr
 
 def test_without_verdicts_the_estimate_is_the_prior():
     model = make_mirt_model(np.ones((3, 2)), np.zeros(3), prior_mean=[0.3, -0.2])
-    estimate = estimate_mirt_ability(model, np.zeros(3), np.zeros(3))
+    estimate = estimate_ability(model, np.zeros(3), np.zeros(3))
     np.testing.assert_array_equal(estimate.theta, [0.3, -0.2])
     np.testing.assert_allclose(estimate.covariance, np.eye(2) / 0.05)
     assert estimate.n_observed == 0
@@ -121,9 +118,9 @@ def test_batch_equals_loop_bit_by_bit():
     model = random_mirt_model(120, 5, rng)
     trials = rng.integers(0, 2, (40, 120))
     passes = rng.binomial(trials, rng.random((40, 1)))
-    batch = estimate_mirt_abilities(model, passes, trials)
+    batch = estimate_abilities(model, passes, trials)
     for row in range(40):
-        single = estimate_mirt_ability(model, passes[row], trials[row])
+        single = estimate_ability(model, passes[row], trials[row])
         np.testing.assert_array_equal(batch[row], single.theta)
 
 
@@ -137,8 +134,8 @@ def test_order_of_questions_changes_no_bit():
         question_ids=tuple(model.question_ids[j] for j in order),
     )
     passes, trials = rng.integers(0, 2, 80), np.ones(80)
-    one = estimate_mirt_ability(model, passes, trials)
-    other = estimate_mirt_ability(shuffled, passes[order], trials)
+    one = estimate_ability(model, passes, trials)
+    other = estimate_ability(shuffled, passes[order], trials)
     np.testing.assert_array_equal(one.theta, other.theta)
 
 
@@ -155,10 +152,10 @@ def test_rank_one_update_is_the_inverse_of_the_grown_information():
 def test_bad_input_is_refused():
     model = make_mirt_model(np.ones((3, 2)), np.zeros(3))
     with pytest.raises(InputError, match="one column for each"):
-        estimate_mirt_ability(model, [1, 0], [1, 1])
+        estimate_ability(model, [1, 0], [1, 1])
     with pytest.raises(InputError, match="between 0 and"):
-        estimate_mirt_ability(model, [2, 0, 0], [1, 1, 1])
+        estimate_ability(model, [2, 0, 0], [1, 1, 1])
     with pytest.raises(InputError, match="positive precision"):
-        estimate_mirt_ability(model, [1, 0, 0], [1, 1, 1], prior_precision=0.0)
+        estimate_ability(model, [1, 0, 0], [1, 1, 1], prior_precision=0.0)
     with pytest.raises(InputError, match="prior_mean"):
-        estimate_mirt_ability(model, [1, 0, 0], [1, 1, 1], prior_mean=[0.0])
+        estimate_ability(model, [1, 0, 0], [1, 1, 1], prior_mean=[0.0])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from recurring_eval.calibration import RaschModel, fit_rasch, held_out_log_likelihood, log_posterior
+from recurring_eval.calibration import RaschModel, fit_rasch, held_out_log_likelihood
 from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
 from tests.reference_fits import rasch_by_lbfgs, rasch_objective
@@ -90,15 +90,12 @@ def test_two_by_two_mirror_has_the_closed_form():
     np.testing.assert_allclose(model.difficulty, 0, atol=1e-12)
 
 
-def test_log_posterior_function_is_the_objective():
+@pytest.mark.parametrize("sds", [(1.0, 3.0), (0.7, 2.0)])
+def test_log_posterior_is_the_objective(sds: tuple[float, float]):
     matrix = simulated(6, 9, seed=1, missing=0.2)
-    rng = np.random.default_rng(2)
-    theta, beta = rng.normal(size=6), rng.normal(size=9)
-    value, _ = rasch_objective(np.concatenate([theta, beta]), matrix, 0.7, 2.0)
-    mine = log_posterior(matrix, theta, beta, ability_sd=0.7, difficulty_sd=2.0)
-    assert mine == pytest.approx(-value, rel=1e-12)
-    with pytest.raises(InputError, match="do not fit a matrix of 6 runs x 9 questions"):
-        log_posterior(matrix, beta, theta)
+    model = fit_rasch(matrix, ability_sd=sds[0], difficulty_sd=sds[1])
+    value, _ = rasch_objective(np.concatenate([model.ability, model.difficulty]), matrix, *sds)
+    assert model.log_posterior == pytest.approx(-value, rel=1e-12)
 
 
 def test_log_likelihood_is_the_posterior_without_its_priors():
@@ -367,9 +364,6 @@ def test_held_out_likelihood_does_not_depend_on_order():
     assert values[0] == values[1]
 
 
-def test_held_out_likelihood_refuses_bad_shares_and_tiny_histories():
-    matrix = simulated(4, 4, seed=23)
-    with pytest.raises(InputError, match="share"):
-        held_out_log_likelihood(matrix, rng=np.random.default_rng(1), share=1.0)
-    with pytest.raises(NotEnoughDataError):
-        held_out_log_likelihood(matrix, rng=np.random.default_rng(1), share=1e-9)
+def test_held_out_likelihood_refuses_tiny_histories():
+    with pytest.raises(NotEnoughDataError, match="held out"):
+        held_out_log_likelihood(simulated(2, 2, seed=23), rng=np.random.default_rng(5))

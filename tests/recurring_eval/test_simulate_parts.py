@@ -6,9 +6,8 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 from recurring_eval.simulate import MISSING_REASONS, SimulationOptions, simulate_history
-from recurring_eval.simulate.questions import draw_questions
+from recurring_eval.simulate.questions import draw_loss_rates, draw_questions
 from recurring_eval.simulate.runs import draw_runs
-from recurring_eval.simulate.verdicts import draw_loss_rates
 
 SMALL = {"n_questions": 60, "n_days": 20, "calibration_days": 10, "runs_per_day": 6.0}
 

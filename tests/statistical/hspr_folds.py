@@ -7,13 +7,13 @@ import numpy as np
 from scipy import stats
 
 from recurring_eval.hspr import AVERAGE, HsprConfig, fit_sources, run_checkpoints
-from recurring_eval.hspr.ablations import (
+from recurring_eval.hspr.selection import select_configuration
+from tests.reference.hspr_ablations import (
     mid_range_path,
     uniform_path,
     with_mean_decision,
     without_hierarchy,
 )
-from recurring_eval.hspr.selection import select_configuration
 
 N_FOLDS = 4
 FAST_PATH = 2048

@@ -16,8 +16,8 @@ from recurring_eval.hspr import (
     run_checkpoints,
     thin_sources,
 )
-from recurring_eval.hspr.diagnostics import integration_resolution
 from recurring_eval.simulate import SimulationOptions, simulate_history
+from tests.reference.hspr_diagnostics import integration_resolution
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
 from tests.statistical.hspr_folds import ablation_table, average, folds, measure, staged

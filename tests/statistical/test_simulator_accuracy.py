@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from recurring_eval.caching import build_cache, cache_score, window_rows
-from recurring_eval.calibration.rasch import RaschModel, fit_rasch
+from recurring_eval.calibration.models import RaschModel
+from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
 from recurring_eval.methods import aligned_weights, method_named
 from recurring_eval.replay import conformal_scale, replay_runs, split_residuals

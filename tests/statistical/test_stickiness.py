@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from recurring_eval.calibration.rasch import RaschModel, fit_rasch
+from recurring_eval.calibration.models import RaschModel
+from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
 from recurring_eval.methods import aligned_weights, method_named
 from recurring_eval.records import Subset

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recurring_eval.ability import estimate_abilities
 from recurring_eval.adaptive import (
     RULES,
     Session,
@@ -13,7 +14,6 @@ from recurring_eval.adaptive import (
     start_session,
 )
 from recurring_eval.errors import InputError
-from recurring_eval.mirt_ability import estimate_mirt_abilities
 from recurring_eval.records import FAIL, MISSING, PASS
 from tests.mirt_models import make_mirt_model, random_mirt_model
 from tests.rasch_models import make_model
@@ -208,7 +208,7 @@ def test_rerun_variance_is_that_of_estimates_about_the_expected_score():
     theta, asked = np.array([0.5, -0.3]), np.arange(200) % 4 > 0
     p = 1 / (1 + np.exp(model.difficulty - model.discrimination @ theta))
     passes = (rng.random((4000, 200)) < p) & asked
-    fitted = estimate_mirt_abilities(model, passes, np.tile(asked, (4000, 1)))
+    fitted = estimate_abilities(model, passes, np.tile(asked, (4000, 1)))
     predicted = 1 / (1 + np.exp(model.difficulty - fitted @ model.discrimination.T))
     errors = np.where(asked, passes, predicted).mean(axis=1) - p.mean()
     one = start_session(model, method="mirt-cat", k=200).tell(

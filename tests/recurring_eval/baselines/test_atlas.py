@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from recurring_eval.baselines.atlas import atlas_runs
-from recurring_eval.baselines.four_pl import AbilityGrid, FourPl, eap
+from recurring_eval.calibration.four_pl import AbilityGrid, FourPl, eap
+from recurring_eval.methods.atlas import atlas_runs
 
 
 def make_bank(seed, n):

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from recurring_eval.baselines.faq import (
+from recurring_eval.calibration.factorisation import factorise, select_factorisation
+from recurring_eval.errors import NotEnoughDataError
+from recurring_eval.irt import sigmoid
+from recurring_eval.methods.faq import (
     FaqSettings,
     faq_runs,
     pai_term,
     sampling_chances,
     update_state,
 )
-from recurring_eval.baselines.logistic_factorisation import factorise, select_factorisation
-from recurring_eval.errors import NotEnoughDataError
-from recurring_eval.irt import sigmoid
 
 FACTORS = np.array([(1, 0.5), (0.2, -1), (-0.6, 0.4), (1.5, -0.3), (0, 0.8)])
 MEAN = np.array([[0.4, 0.1]])
@@ -69,15 +69,15 @@ def second_step():
 
 
 def phi_2(chosen, *, corrected):
+    """The released code leaves the predictions of seen questions, as if none were seen."""
     mean, seen, q = second_step()
     return pai_term(
         sigmoid(mean @ FACTORS.T),
         TRUTH,
         population=EVERY,
-        seen=seen,
+        seen=seen & corrected,
         chosen=np.array([chosen]),
         chance=q[:, chosen],
-        corrected=corrected,
     )[0]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from recurring_eval.baselines.four_pl import AbilityGrid, FourPl, eap, fit_four_pl
+from recurring_eval.calibration.four_pl import AbilityGrid, FourPl, eap, fit_four_pl
 from recurring_eval.irt import sigmoid
 
 SLOPE, LOCATION = np.array([0.8, 1.5, 1.2]), np.array([-0.5, 0.3, 1.0])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from recurring_eval.calibration import MirtModel, fit_mirt, mirt_log_posterior
+from recurring_eval.calibration import MirtModel, fit_mirt
 from recurring_eval.calibration.mirt import factor_start
 from recurring_eval.calibration.mirt_newton import Objective, Pair
 from recurring_eval.errors import InputError, NotEnoughDataError
@@ -77,10 +77,6 @@ def test_fit_is_a_stationary_point_of_the_textbook_objective(matrix, model):
     assert model.converged
     assert model.log_posterior == pytest.approx(-value, rel=1e-12)
     assert np.abs(gradient).max() < 1e-3
-    again = mirt_log_posterior(
-        matrix, model.ability, model.discrimination, model.difficulty, discrimination_sd=0.5
-    )
-    assert again == pytest.approx(model.log_posterior, rel=1e-12)
     assert model.log_likelihood > model.log_posterior
 
 
@@ -182,8 +178,6 @@ def test_bad_settings_and_short_histories_are_refused(matrix):
         fit_mirt(matrix, dimensions=41, discrimination_sd=0.5)
     with pytest.raises(NotEnoughDataError, match="import more"):
         fit_mirt(make_matrix([[1, 0]]), dimensions=1, discrimination_sd=0.5)
-    with pytest.raises(InputError, match="do not fit"):
-        mirt_log_posterior(matrix, [[0.0]], [[0.0]], [0.0], discrimination_sd=0.5)
 
 
 @settings(max_examples=40, deadline=None)

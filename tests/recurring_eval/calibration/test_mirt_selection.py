@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from recurring_eval.calibration import (
-    MirtCandidate,
-    compare_settings,
-    fit_mirt,
-    preferred,
-    select_mirt,
-)
+from recurring_eval.calibration import fit_mirt, select_mirt
+from recurring_eval.calibration.mirt_selection import MirtCandidate, compare_settings, preferred
 from recurring_eval.errors import InputError, NotEnoughDataError
 from tests.mirt_models import simulate_mirt
 from tests.response_matrices import make_matrix, permuted

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from recurring_eval.ability import estimate_ability
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.estimators import (
     RANDOM_DIVISOR,
@@ -20,6 +19,7 @@ from recurring_eval.estimators import (
     score_variance,
     weighted_score,
 )
+from tests.abilities_of_one_run import estimate_ability
 from tests.rasch_models import make_model
 from tests.response_matrices import make_matrix, permuted, simulate_rasch
 
@@ -121,7 +121,7 @@ def test_model_sd_is_that_of_simulated_scores() -> None:
     trials = np.zeros(400, dtype=int)
     trials[:100] = 1
     variance = score_variance(model, 0.4, trials)
-    theta = rng.normal(0.4, np.sqrt(float(variance.ability_variance)), size=4000)
+    theta = rng.normal(0.4, np.sqrt(float(variance.covariance[0, 0])), size=4000)
     p = 1 / (1 + np.exp(-(theta[:, None] - model.difficulty[100:])))
     unseen = (rng.random(p.shape) < p).sum(axis=1) / 400
     assert float(variance.model_sd) == pytest.approx(unseen.std(), rel=0.05)

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from recurring_eval.hspr.config import MAX_RANK, HsprConfig, LatentPrior
+from recurring_eval.hspr.items import ZeroInflatedBeta
 from recurring_eval.hspr.model import HsprModel
-from recurring_eval.hspr.source_rates import ZeroInflatedBeta
+from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.response_matrix import ResponseMatrix
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -48,3 +49,12 @@ def model_of_groups(group_of_question, intercept, slope, directions=None) -> Hsp
 
 def config_of(rank: int, precision: float, **settings) -> HsprConfig:
     return HsprConfig(latent=(LatentPrior(rank=rank, precision=precision),), **settings)
+
+
+def place(posterior: NodePosterior, nodes, log_weights) -> None:
+    """Put a posterior with one latent prior on given nodes (d, J), quadrature grids for one.
+
+    The unnormalised log weights are multiplied by the likelihood of the history.
+    """
+    posterior.components[0].nodes = np.asarray(nodes, dtype=np.float64)
+    posterior._assign(log_weights + posterior._log_likelihood(), posterior.model.intercept)

@@ -9,10 +9,10 @@ from scipy import special
 
 from recurring_eval.errors import InputError
 from recurring_eval.hspr import AVERAGE, HsprSession, score_answers
-from recurring_eval.hspr.answers import expected_score
 from recurring_eval.hspr.group_rates import Outcome
 from recurring_eval.hspr.posterior import NodePosterior, log_likelihood
-from tests.recurring_eval.hspr.builders import config_of, model_of_groups
+from recurring_eval.hspr.run import expected_score
+from tests.recurring_eval.hspr.builders import config_of, model_of_groups, place
 
 N = 40
 CONFIG = dataclasses.replace(AVERAGE, path_nodes=256, n_nodes=512)
@@ -123,7 +123,7 @@ def test_hundreds_of_trials_of_a_question_overflow_nowhere():
     one.observe(Outcome(2, 100.0, 150.0))
     other = NodePosterior(model, config_of(2, 1.0, double_precision=True), n_nodes=64)
     other.count(Outcome(2, 100.0, 150.0))
-    other.place(nodes, prior)
+    place(other, nodes, prior)
     assert one.weights == pytest.approx(other.weights, rel=1e-8, abs=1e-300)
     passes, asked = np.zeros(N, dtype=int), np.zeros(N, dtype=int)
     passes[3], asked[3] = 10_000, 30_000

@@ -8,17 +8,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recurring_eval.errors import InputError
-from recurring_eval.hspr import AVERAGE, HsprConfig, HsprSession, LatentPrior, fit_sources, run_hspr
-from recurring_eval.hspr.ablations import (
+from recurring_eval.hspr import (
+    AVERAGE,
+    HsprConfig,
+    HsprSession,
+    LatentPrior,
+    fit_sources,
+    run_checkpoints,
+    run_hspr,
+)
+from tests.recurring_eval.hspr.builders import config_of, matrix_of
+from tests.recurring_eval.hspr.test_sources import simulated
+from tests.reference.hspr_ablations import (
     mid_range_path,
     uniform_path,
     with_mean_decision,
     without_hierarchy,
 )
-from recurring_eval.hspr.diagnostics import draw_resolution, integration_resolution, support
-from recurring_eval.hspr.session import run_checkpoints
-from tests.recurring_eval.hspr.builders import config_of, matrix_of
-from tests.recurring_eval.hspr.test_sources import simulated
+from tests.reference.hspr_diagnostics import (
+    draw_resolution,
+    draw_session_median,
+    integration_resolution,
+    support,
+)
 
 N = 80
 SMALL = config_of(2, 1.0, n_nodes=256)
@@ -234,7 +246,7 @@ def test_draws_agree_with_the_lattice_and_state_their_precision(model, target):
         (question,) = session.ask()
         session = session.tell({question: (int(target[model.question_ids.index(question)]), 1)})
     estimate = session.estimate()
-    draws = session.draw_median(rng=np.random.default_rng(20261005))
+    draws = draw_session_median(session, rng=np.random.default_rng(20261005))
     assert draws.precise
     assert draws.standard_errors < 4.0
     assert draws.median_low <= draws.median <= draws.median_high
@@ -252,7 +264,8 @@ def test_resolution_of_draws_is_that_of_the_nodes_the_decision_is_taken_on(model
     session = session.tell({model.question_ids[j]: (int(target[j]), 1) for j in range(12)})
     rng = np.random.default_rng(1)
     few, more = (
-        session.draw_median(n_draws=count, max_draws=count, rng=rng).median for count in (21, 51)
+        draw_session_median(session, n_draws=count, max_draws=count, rng=rng).median
+        for count in (21, 51)
     )
     check = draw_resolution(session, n_draws=21, reference_draws=51, rng=np.random.default_rng(1))
     assert check.difference == abs(few - more) > 0.0
@@ -260,9 +273,9 @@ def test_resolution_of_draws_is_that_of_the_nodes_the_decision_is_taken_on(model
 
 def test_draws_double_until_precise(model):
     session = HsprSession.start(model, SMALL, rng=None)
-    few = session.draw_median(n_draws=64, max_draws=64, rng=np.random.default_rng(0))
+    few = draw_session_median(session, n_draws=64, max_draws=64, rng=np.random.default_rng(0))
     assert (few.n_draws, few.precise) == (64, False)
-    more = session.draw_median(n_draws=64, max_draws=2**18, rng=np.random.default_rng(0))
+    more = draw_session_median(session, n_draws=64, max_draws=2**18, rng=np.random.default_rng(0))
     assert more.precise
     assert more.n_draws > 64
 

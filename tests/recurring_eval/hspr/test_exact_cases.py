@@ -5,16 +5,16 @@ import json
 import numpy as np
 import pytest
 
+from recurring_eval.calibration.logistic_items import fit_logistic_items, standardised_abilities
 from recurring_eval.hspr.acquisition import choose_group, gains
-from recurring_eval.hspr.evaluation import Evaluation, canonical_order
+from recurring_eval.hspr.evaluation import Evaluation, question_order
 from recurring_eval.hspr.group_rates import Outcome
-from recurring_eval.hspr.item_fit import regularised_newton, source_abilities
+from recurring_eval.hspr.items import fit_zero_inflated_beta
 from recurring_eval.hspr.model import signature_groups
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.hspr.proposal import GroupCounts, map_proposal
 from recurring_eval.hspr.result import score_posterior
-from recurring_eval.hspr.source_rates import fit_zero_inflated_beta
-from tests.recurring_eval.hspr.builders import config_of, model_of_groups
+from tests.recurring_eval.hspr.builders import config_of, model_of_groups, place
 from tests.shared_data import shared_path
 
 N_CASES = 7
@@ -60,7 +60,7 @@ def on_dense_grid(case, model, settings):
     axes = [np.linspace(-reach, reach, points) * s for s in sd]
     nodes = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
     posterior = observed_posterior(case, model, config, nodes.shape[1])
-    posterior.place(nodes, -(config.latent[0].diagonal @ nodes**2) / 2.0)
+    place(posterior, nodes, -(config.latent[0].diagonal @ nodes**2) / 2.0)
     return posterior
 
 
@@ -154,10 +154,10 @@ def test_mode_and_schur_precision_of_the_proposal(i):
 def test_item_fit_given_the_initial_logits(i):
     case, model, _ = case_number(i)
     cells = np.array(case["M"], dtype=float)
-    valid = np.ones(cells.shape, dtype=bool)
-    ability = source_abilities(cells, valid)
+    ones = np.ones(cells.shape)
+    ability = standardised_abilities(cells, ones)
     assert ability == pytest.approx(np.array(case["theta_source"]), abs=1e-9)
-    intercept, slope = regularised_newton(cells, valid, ability, np.array(case["b0"]))
+    intercept, slope = fit_logistic_items(cells, ones, ability, np.array(case["b0"]))
     assert intercept == pytest.approx(np.array(case["b"]), abs=1e-6)
     assert slope == pytest.approx(np.array(case["a"]), abs=1e-6)
     passes = np.array(case["M"], dtype=np.int16)
@@ -179,7 +179,7 @@ def test_zero_inflated_beta_reaches_the_published_maximum():
 
 def test_evaluation_asks_what_the_exact_gains_say():
     case, model, settings = case_number(4)
-    evaluation = Evaluation(model, config_of(*settings), canonical_order(model))
+    evaluation = Evaluation(model, config_of(*settings), question_order(model, None))
     for task, y in case["observations"]:
         evaluation.record((task, y, 1))
     exact = [-1.0 if g is None else g for g in case["exact"]["gain_score_by_group"]]

@@ -8,7 +8,7 @@ from scipy import optimize
 
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.hspr import fit_sources, thin_sources
-from recurring_eval.hspr.item_fit import fit_items, residual_directions
+from recurring_eval.hspr.items import fit_items, residual_directions
 from recurring_eval.hspr.model import (
     DEFAULT_TRIAL_CORRELATION,
     group_means,

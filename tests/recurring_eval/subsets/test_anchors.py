@@ -9,7 +9,7 @@ from recurring_eval.calibration import fit_rasch
 from recurring_eval.calibration.mirt import fit_mirt
 from recurring_eval.errors import InputError
 from recurring_eval.irt import imputed_rates
-from recurring_eval.subsets.kmeans import anchor_weights, irt_kmeans_subset, response_kmeans_subset
+from recurring_eval.methods.kmeans import anchor_weights, irt_kmeans_subset, response_kmeans_subset
 from tests.response_matrices import make_matrix, permuted, simulate_rasch
 
 EXAMPLE_F = np.array(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recurring_eval.subsets import should_publish, sticky_subset, strata, stratified_subset
-from tests.rasch_models import make_model
+from recurring_eval.subsets import should_publish, sticky_subset, stratified_subset
+from tests.rasch_models import make_model, strata
 
 
 def test_nothing_changes_under_the_same_model() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recurring_eval.errors import InputError
-from recurring_eval.subsets import random_subset, strata, stratified_subset
-from tests.rasch_models import make_model
+from recurring_eval.subsets import random_subset, stratified_subset
+from tests.rasch_models import make_model, strata
 
 EXAMPLE_G = (0.3, -1.2, 2.0, 0.9, -0.4, 1.4, -2.0)
 

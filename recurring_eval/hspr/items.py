@@ -1,7 +1,8 @@
-r"""Initial pass rates of the questions: a zero-inflated Beta fitted to the sources.
+r"""What the sources say about each question, before questions are grouped.
 
-The historical pass rates follow :math:`\pi\delta_0 + (1-\pi)\mathrm{Beta}(\alpha,\beta)`
-(HSPR, Appendix A, *Item initialization*).
+Initial pass rates are a zero-inflated Beta fitted to the sources: the historical rates follow
+:math:`\pi\delta_0 + (1-\pi)\mathrm{Beta}(\alpha,\beta)`. From them start the logistic items
+and their residual directions (HSPR, Appendix A, *Item initialization* and *Residual factors*).
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from recurring_eval.calibration.logistic_items import (
+    fit_logistic_items,
+    residual_factors,
+    standardised_abilities,
+)
+from recurring_eval.hspr.config import MAX_RANK
+from recurring_eval.irt import logit, sigmoid
+
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 RATE_FLOOR: Final = 1e-4
 LOG_BOUND: Final = 5.0
@@ -123,3 +133,74 @@ def _negative_log_likelihood(
         ]
     )
     return -float((multiplicity * total).sum()), -gradient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFit:
+    """Source-fitted parameters of every question.
+
+    Attributes
+    ----------
+    rates : ZeroInflatedBeta
+    ability : ndarray, shape (m,)
+        Standardised logits of the sources' smoothed scores.
+    initial_intercept, intercept, slope : ndarray, shape (N,)
+    directions : ndarray, shape (N, MAX_RANK)
+        Scaled residual loadings, equation (19); zero beyond the rank.
+    fitted : ndarray, shape (m, N)
+        Fitted probabilities of the sources.
+    """
+
+    rates: ZeroInflatedBeta
+    ability: Floats
+    initial_intercept: Floats
+    intercept: Floats
+    slope: Floats
+    directions: Floats
+    fitted: Floats
+
+
+def fit_items(rates: Floats, valid: Bools) -> ItemFit:
+    """Fit intercepts, slopes and residual directions.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (m, N)
+        passes/trials per source and question; ignored where not valid.
+    valid : ndarray of bool, shape (m, N)
+
+    Notes
+    -----
+    A cell holds passes/trials and counts once, however many trials it has; cells without a
+    valid verdict are left out of every sum.
+    """
+    cells = np.where(valid, rates, 0.0)
+    n_sources = valid.sum(axis=0, dtype=np.float64)
+    passes = cells.sum(axis=0)
+    prior = fit_zero_inflated_beta(passes, n_sources)
+    initial = logit(prior.initial_rates(passes, n_sources))
+    weight = valid.astype(np.float64)
+    ability = standardised_abilities(cells, weight)
+    intercept, slope = fit_logistic_items(cells, weight, ability, initial)
+    fitted = sigmoid(intercept + np.outer(ability, slope))
+    return ItemFit(
+        rates=prior,
+        ability=ability,
+        initial_intercept=initial,
+        intercept=intercept,
+        slope=slope,
+        directions=residual_directions(cells, valid, fitted),
+        fitted=fitted,
+    )
+
+
+def residual_directions(cells: Floats, valid: Bools, fitted: Floats) -> Floats:
+    """Residual factors of the sources, shape (N, MAX_RANK).
+
+    A missing cell has residual zero after centring over the sources that answered.
+    """
+    answered = np.maximum(valid.sum(axis=0), 1)
+    residual = np.where(valid, cells - fitted, 0.0)
+    residual = np.where(valid, residual - residual.sum(axis=0) / answered, 0.0)
+    variance = np.where(valid, fitted * (1.0 - fitted), 0.0).sum(axis=0) / answered
+    return residual_factors(residual, variance, MAX_RANK)

@@ -10,9 +10,15 @@ from recurring_eval.hspr.config import N_NODES
 from recurring_eval.hspr.evaluation import Evaluation
 from recurring_eval.hspr.model import HsprModel
 from recurring_eval.hspr.posterior import NodePosterior
-from recurring_eval.hspr.predictive_draws import N_DRAWS, draw_scores
 from recurring_eval.hspr.result import prepare_decision
 from recurring_eval.hspr.session import HsprSession
+from tests.reference.hspr_draws import (
+    MAX_DRAWS,
+    N_DRAWS,
+    PredictiveDraws,
+    draw_median,
+    draw_scores,
+)
 
 SCORE_TOLERANCE: Final = 5e-4
 """Largest difference on the score scale that two resolutions may show."""
@@ -70,6 +76,27 @@ def integration_resolution(
     difference = max(abs(means[0] - means[1]), abs(estimates[0] - estimates[1]))
     return ResolutionCheck(
         coarse=n_nodes, fine=reference_nodes, difference=difference, tolerance=tolerance
+    )
+
+
+def draw_session_median(
+    session: HsprSession,
+    *,
+    n_draws: int = N_DRAWS,
+    max_draws: int = MAX_DRAWS,
+    rng: np.random.Generator,
+) -> PredictiveDraws:
+    """Median of complete score draws, as published, with its numerical precision."""
+    evaluation = _evaluation(session)
+    return draw_median(
+        evaluation.final_posterior(),
+        evaluation.unasked_counts(_bank(session.model)),
+        observed_passes=float(np.nansum(evaluation.rates)),
+        n_questions=session.model.n_questions,
+        analytic_mean=session.estimate().mean,
+        n_draws=n_draws,
+        max_draws=max_draws,
+        rng=rng,
     )
 
 

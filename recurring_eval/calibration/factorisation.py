@@ -1,6 +1,5 @@
 """Logistic matrix factorisation without intercepts, its rank and penalty by cell validation."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,12 +30,10 @@ class Factorisation:
     ----------
     runs : ndarray, shape (m, rank)
     questions : ndarray, shape (n, rank)
-    penalty : float
     """
 
     runs: Floats
     questions: Floats
-    penalty: float
 
 
 def factorise(
@@ -86,7 +83,7 @@ def factorise(
         options={"maxiter": max_iterations, "ftol": tolerance},
     )
     factors = found.x.reshape(-1, rank)
-    return Factorisation(runs=factors[:m], questions=factors[m:], penalty=penalty)
+    return Factorisation(runs=factors[:m], questions=factors[m:])
 
 
 def select_factorisation(
@@ -94,8 +91,6 @@ def select_factorisation(
     trials: NDArray[np.integer],
     *,
     rng: np.random.Generator,
-    ranks: Sequence[int] = RANKS,
-    penalties: Sequence[float] = PENALTIES,
 ) -> Factorisation:
     """Factorise with the rank and penalty that best predict held-out cells.
 
@@ -104,9 +99,6 @@ def select_factorisation(
     passes, trials : ndarray of int, shape (m, n)
     rng : numpy.random.Generator
         Shares the cells out to the folds.
-    ranks : sequence of int, optional
-        Those above min(m, n) - 1 are left out.
-    penalties : sequence of float, optional
 
     Raises
     ------
@@ -124,7 +116,7 @@ def select_factorisation(
     fold = np.full(trials.size, -1)
     fold[rng.permutation(valid)] = np.arange(len(valid)) % N_FOLDS
     folds = fold.reshape(trials.shape)
-    settings = [(rank, penalty) for rank in ranks if rank <= most for penalty in penalties]
+    settings = [(rank, penalty) for rank in RANKS if rank <= most for penalty in PENALTIES]
     losses = [
         sum(_held_out_loss(s, t, folds == i, rank, penalty) for i in range(N_FOLDS))
         for rank, penalty in settings

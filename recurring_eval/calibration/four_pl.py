@@ -1,4 +1,4 @@
-"""Curves of the 2PL, 3PL and 4PL models for one ability, and ability by EAP."""
+"""Four-parameter logistic (4PL) item bank: curves, ability grid and marginal fit."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from recurring_eval.irt import logit, sigmoid
+from recurring_eval.irt import logit, sigmoid, smoothed_logit
 
 Floats = NDArray[np.float64]
 
@@ -53,9 +53,9 @@ class AbilityGrid:
     weights: Floats
 
     @classmethod
-    def trapezoid(cls, n_nodes: int, *, limit: float = 4.0) -> "AbilityGrid":
-        """Equally spaced nodes on [-limit, limit], N(0, 1), the end weights halved."""
-        nodes = np.linspace(-limit, limit, n_nodes)
+    def trapezoid(cls, n_nodes: int) -> "AbilityGrid":
+        """Equally spaced nodes on [-4, 4], N(0, 1), the end weights halved."""
+        nodes = np.linspace(-4.0, 4.0, n_nodes)
         weights = np.exp(-(nodes**2) / 2.0)
         weights[[0, -1]] /= 2.0
         return cls(nodes=nodes, weights=weights / weights.sum())
@@ -86,7 +86,7 @@ def eap(log_likelihood: Floats, grid: AbilityGrid) -> tuple[Floats, Floats]:
     return mean, np.sqrt((posterior * deviation**2).sum(axis=-1))
 
 
-N_NODES: Final = 41
+FIT_NODES: Final = 41
 MAX_ITERATIONS: Final = 300
 TOLERANCE: Final = 1e-4
 """The fit ends when no probability at any node moves by more than this."""
@@ -130,7 +130,7 @@ def fit_four_pl(passes: NDArray[np.integer], trials: NDArray[np.integer]) -> Fou
     cells = np.concatenate([passes, trials]).astype(np.float64)
     distinct, column = np.unique(cells, axis=1, return_inverse=True)
     s, t = np.split(distinct, 2)
-    grid = AbilityGrid.trapezoid(N_NODES)
+    grid = AbilityGrid.trapezoid(FIT_NODES)
     parameters = _start(s, t)
     curves = _bank(parameters).probability(grid.nodes[:, np.newaxis])
     converged = False
@@ -148,10 +148,10 @@ def fit_four_pl(passes: NDArray[np.integer], trials: NDArray[np.integer]) -> Fou
 
 def _start(passes: Floats, trials: Floats) -> Floats:
     """(log a, b, logit c, logit d) from smoothed pass rates and the priors' modes, (4, n)."""
-    rate = (passes.sum(axis=0) + 0.5) / (trials.sum(axis=0) + 1.0)
+    location = -smoothed_logit(passes.sum(axis=0), trials.sum(axis=0))
     n = passes.shape[1]
     lower, upper = 1.0 / 18.0, 17.0 / 18.0
-    return np.stack([np.zeros(n), -logit(rate), np.full(n, logit(lower)), np.full(n, logit(upper))])
+    return np.stack([np.zeros(n), location, np.full(n, logit(lower)), np.full(n, logit(upper))])
 
 
 def _bank(parameters: Floats) -> FourPl:

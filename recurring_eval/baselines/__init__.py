@@ -1,1 +1,0 @@
-"""Published methods that replays compare with; the product does not offer them."""
