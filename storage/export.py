@@ -9,6 +9,7 @@ from storage.file.commits import table_names
 from storage.file.errors import HistoryError
 from storage.file.files import partial_of, publish
 from storage.file.history import History
+from storage.runs.verdict_rows import verdict_word
 
 OPTIONS: Final = {
     "parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -17,18 +18,15 @@ OPTIONS: Final = {
 INTERNAL: Final = frozenset(
     ("schema_migration", "commit_log", "heartbeat", "archive", "archived_run")
 )
-WORD: Final = (
-    "CASE WHEN v.passed IS NULL THEN 'missing' WHEN v.passed = 1 THEN 'pass' ELSE 'fail' END"
-)
 VERDICTS: Final = f"""
 SELECT b.name AS benchmark, r.run_key AS run_id, q.question_key AS question_id, v.trial,
-       {WORD} AS verdict, v.reason, v.duration_s, v.cost
+       {verdict_word("v")} AS verdict, v.reason, v.duration_s, v.cost
 FROM {{source}} AS v JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
 JOIN question AS q USING (question_id) ORDER BY v.run_id, v.question_id, v.trial
 """
 REVISIONS: Final = f"""
 SELECT b.name AS benchmark, r.run_key AS run_id, q.question_key AS question_id, v.trial,
-       {WORD} AS verdict, v.reason, v.revision, v.replaced_at
+       {verdict_word("v")} AS verdict, v.reason, v.revision, v.replaced_at
 FROM verdict_revision AS v JOIN run AS r USING (run_id) JOIN benchmark AS b USING (benchmark_id)
 JOIN question AS q USING (question_id) ORDER BY v.run_id, v.revision, v.question_id, v.trial
 """

@@ -1,6 +1,6 @@
 """The ledger: which job ran when, under whose lease, what it raised, and signs of life.
 
-An attempt of a job runs under a lease: nobody else may make it until the lease ends or the
+An attempt of a job runs under a lease: no other owner may make it until the lease ends or the
 attempt does. An attempt whose lease has ended is closed as failed and taken over.
 """
 
@@ -60,7 +60,7 @@ class JobRun:
         return self.status is JobStatus.RUNNING and (ends is None or ends <= now)
 
     def is_held(self, now: datetime, lease_for: timedelta) -> bool:
-        """Whether somebody works on it under a lease, which lasts `lease_for` when taken."""
+        """Whether its owner works on it under a lease, which lasts `lease_for` when taken."""
         ends = self.lease_expires_at
         return (
             self.status is JobStatus.RUNNING
@@ -105,7 +105,7 @@ def take_lease(
     lease_for: timedelta,
     done: Collection[JobStatus] = (JobStatus.DONE,),
 ) -> int | None:
-    """Start an attempt nobody else may make until its lease ends, inside a transaction.
+    """Start an attempt that no other owner may make until its lease ends, inside a transaction.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def finish_job(
     now : datetime
         Aware.
     owner : str, optional
-        Refuse if somebody else holds the attempt's lease.
+        Refuse if another owner holds the attempt's lease.
     retry_at : datetime, optional
         When to try again after a failure.
 

@@ -33,16 +33,16 @@ def columns(values: Mapping[str, object]) -> pa.Table:
 
     At least one of the columns must be a sequence.
     """
-    n = next(
-        len(value)
-        for value in values.values()
-        if isinstance(value, Sized) and not isinstance(value, str)
-    )
+    whole = {name for name, value in values.items() if _is_column(value)}
+    made = {name: pa.array(value) for name, value in values.items() if name in whole}
+    n = len(next(iter(made.values())))
     return pa.table(
         {
-            name: pa.array(value)
-            if isinstance(value, Sized) and not isinstance(value, str)
-            else pa.repeat(pa.scalar(value), n)
+            name: made[name] if name in whole else pa.repeat(pa.scalar(value), n)
             for name, value in values.items()
         }
     )
+
+
+def _is_column(value: object) -> bool:
+    return isinstance(value, Sized) and not isinstance(value, str)

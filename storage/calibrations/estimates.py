@@ -223,7 +223,8 @@ def list_checks(
     start = to_utc(since, "`since`")
     return history.records(
         FullRunCheck,
-        "SELECT c.*, r.run_key, r.started_at"
+        f"SELECT {', '.join(f'c.{name}' for name in STORED)}, c.checked_at,"
+        " r.run_key, r.started_at"
         " FROM full_run_check AS c JOIN run AS r USING (run_id) WHERE r.benchmark_id = ?"
         " AND (?::VARCHAR IS NULL OR r.agent_family = ?)"
         " AND (?::TIMESTAMPTZ IS NULL OR r.started_at >= ?)"

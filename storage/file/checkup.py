@@ -93,7 +93,9 @@ def history_facts(history: History) -> HistoryFacts:
 def accepted_losses(history: History) -> list[AcceptedLoss]:
     """List what was given up, the oldest first."""
     return history.records(
-        AcceptedLoss, "SELECT * FROM accepted_loss ORDER BY accepted_at, expected_sequence"
+        AcceptedLoss,
+        "SELECT accepted_at, reason, lost, expected_sequence, found_sequence"
+        " FROM accepted_loss ORDER BY accepted_at, expected_sequence",
     )
 
 

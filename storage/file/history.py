@@ -100,7 +100,7 @@ class History:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; an unfinished transaction is dropped. Safe to repeat."""
+        """Close the file; an unfinished transaction is dropped. Safe to repeat."""
         if self._release.alive and not self._in_transaction:
             close_file(self._connection, self.path)
         self._connection.close()

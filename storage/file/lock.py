@@ -200,7 +200,7 @@ def descriptor_of(path: Path) -> int:
 
 
 def note_written(path: Path) -> None:
-    """Remember that the file differs from how it was opened."""
+    """Note that the file differs from how it was opened."""
     with _GUARD:
         _open_file(path).written = True
 
@@ -214,7 +214,7 @@ def must_be_sealed(path: Path) -> bool:
 
 @contextlib.contextmanager
 def one_writer(path: Path, *, wait_seconds: float) -> Iterator[None]:
-    """Let one transaction of this process at a time write to the file.
+    """Keep other transactions of this process from writing to the file.
 
     New ids follow the largest one, which two open transactions would see alike.
 

@@ -1,7 +1,7 @@
 """Reading all that is stored: archives of old verdicts, and verifying every byte and run.
 
-The verdicts of old runs are in Parquet files beside the history; whoever reads verdicts
-selects from `verdict_source`, which adds them.
+The verdicts of old runs are in Parquet files beside the history; readers of verdicts
+select from `verdict_source`, which adds them.
 """
 
 from collections.abc import Iterator, Sequence

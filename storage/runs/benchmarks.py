@@ -132,6 +132,15 @@ def bank_question_ids(
     return stored.bank_id, [ids[key] for key in question_ids]
 
 
+def stored_questions(history: History, benchmark_id: int) -> list[tuple[str, str, int]]:
+    """Key, content hash and integer of every question there ever was, the newest last."""
+    return history.rows(
+        "SELECT question_key, content_hash, question_id FROM question"
+        " WHERE benchmark_id = ? ORDER BY question_id",
+        [benchmark_id],
+    )
+
+
 def save_bank(history: History, bank: Bank, *, now: datetime) -> None:
     """Make `bank` the current version of its benchmark.
 
@@ -170,11 +179,7 @@ def save_bank(history: History, bank: Bank, *, now: datetime) -> None:
 
 def _question_rows(history: History, benchmark_id: int, bank: Bank) -> list[int]:
     """Ids of the bank's questions, adding those the history does not have."""
-    rows = history.rows(
-        "SELECT question_key, content_hash, question_id FROM question"
-        " WHERE benchmark_id = ? ORDER BY question_id",
-        [benchmark_id],
-    )
+    rows = stored_questions(history, benchmark_id)
     exact = {(key, content): question_id for key, content, question_id in rows}
     newest = {key: question_id for key, _, question_id in rows}
     next_id = history.next_id("question")

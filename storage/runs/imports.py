@@ -30,7 +30,7 @@ def lineage_run(history: History, benchmark: str, lineage: str) -> str | None:
 
 
 def save_lineage(history: History, benchmark: str, lineage: str, run_key: str) -> None:
-    """Remember that later logs of the lineage go on with this run."""
+    """Store that later logs of the lineage go on with this run."""
     if lineage_run(history, benchmark, lineage) is None:
         history.insert_row(
             "run_lineage",
@@ -46,7 +46,7 @@ def continue_run(
     """Rewrite a log of a retry as more verdicts of the stored run.
 
     A stored verdict that is missing gives way to a valid one of the retry;
-    verdicts that failed to come about in the retry say nothing about those stored. Write
+    a verdict that is missing in the retry says nothing about the stored one. Write
     the result with ``replace=True``, which then replaces nothing but missing
     verdicts, unless valid ones may be replaced as well.
 
@@ -149,7 +149,7 @@ def save_locators(
     *,
     logged_at: datetime,
 ) -> None:
-    """Remember locators by question key; those of a later log stay as they are.
+    """Store locators by question key; those of a later log stay as they are.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def store_answers(
     *,
     now: datetime,
 ) -> dict[str, tuple[str, str]]:
-    """Remember answers, in place of previous ones to the same fields.
+    """Store answers, in place of previous ones to the same fields.
 
     Returns
     -------

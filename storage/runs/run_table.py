@@ -12,7 +12,7 @@ import pyarrow as pa
 from recurring_eval.records import RunLog
 from storage.file.history import History
 from storage.runs.verdict_rows import VerdictRows, from_arrow, to_arrow
-from storage.values import to_utc
+from storage.values import columns, to_utc
 
 FACTS: Final = (
     "agent",
@@ -24,8 +24,6 @@ FACTS: Final = (
     "session_id",
 )
 """What must not change when a run is imported again."""
-
-UTC_MICROSECONDS: Final = pa.timestamp("us", tz="UTC")
 
 Fact = str | datetime | None
 
@@ -136,8 +134,8 @@ def store_changes(
         history.insert("run", runs.filter(pa.array(new)))
     if not new.all():
         # The first import of a run keeps its date.
-        columns = [name for name in runs.column_names if name not in ("run_id", "imported_at")]
-        updates = ", ".join(f"{name} = incoming.{name}" for name in columns)
+        names = [name for name in runs.column_names if name not in ("run_id", "imported_at")]
+        updates = ", ".join(f"{name} = incoming.{name}" for name in names)
         history.execute_with(
             runs.filter(pa.array(~new)),
             f"UPDATE run SET {updates} FROM incoming WHERE run.run_id = incoming.run_id",
@@ -187,32 +185,28 @@ def _run_rows(
     imported_at: datetime,
     file_hash: str | None,
 ) -> pa.Table:
-    n = len(changes)
     logs = [change.log for change in changes]
     valid, missing, rates = zip(*(change.rows.summary() for change in changes), strict=True)
-    finished = [to_utc(log.finished_at, f"the end of run {log.run_key}") for log in logs]
     facts = zip(*(facts_of(log) for log in logs), strict=True)
-    kinds = [UTC_MICROSECONDS if name == "started_at" else pa.string() for name in FACTS]
-    columns = {
-        name: pa.array(values, kind) for name, values, kind in zip(FACTS, facts, kinds, strict=True)
-    }
-    return pa.table(
+    return columns(
         {
-            "run_id": pa.array([change.run_id for change in changes], pa.int32()),
-            "benchmark_id": pa.array([benchmark_id] * n, pa.int32()),
-            "run_key": pa.array([log.run_key for log in logs], pa.string()),
-            **columns,
-            "kind": pa.array([log.kind.value for log in logs], pa.string()),
-            "bank_id": pa.array([bank_id] * n, pa.int32()),
-            "finished_at": pa.array(finished, UTC_MICROSECONDS),
-            "imported_at": pa.array([imported_at] * n, UTC_MICROSECONDS),
-            "harness": pa.array([log.harness for log in logs], pa.string()),
+            "run_id": [change.run_id for change in changes],
+            "benchmark_id": benchmark_id,
+            "run_key": [log.run_key for log in logs],
+            **dict(zip(FACTS, facts, strict=True)),
+            "kind": [log.kind.value for log in logs],
+            "bank_id": bank_id,
+            "finished_at": [
+                to_utc(log.finished_at, f"the end of run {log.run_key}") for log in logs
+            ],
+            "imported_at": imported_at,
+            "harness": [log.harness for log in logs],
             "tags": pa.array([list(log.tags) for log in logs], pa.list_(pa.string())),
-            "file_hash": pa.array([file_hash] * n, pa.string()),
-            "n_verdicts": pa.array([len(change.rows) for change in changes], pa.int32()),
-            "n_valid": pa.array(valid, pa.int32()),
-            "n_missing": pa.array(missing, pa.int32()),
+            "file_hash": file_hash,
+            "n_verdicts": [len(change.rows) for change in changes],
+            "n_valid": valid,
+            "n_missing": missing,
             "pass_rate": pa.array(rates, pa.float64(), from_pandas=True),
-            "checksum": pa.array([change.checksum for change in changes], pa.string()),
+            "checksum": [change.checksum for change in changes],
         }
     )

@@ -10,6 +10,7 @@ from recurring_eval.records import Run, RunKind, RunPurpose
 from storage.file.history import History
 from storage.references import not_one, refuse_unknown
 from storage.runs.benchmarks import benchmark_row_id
+from storage.runs.verdict_rows import verdict_word
 from storage.values import to_utc
 
 COLUMNS: Final = """
@@ -170,12 +171,11 @@ class VerdictRevision:
 
 def list_revisions(history: History, run: Run) -> list[VerdictRevision]:
     """List the replaced verdicts of a run, by revision, question and trial."""
-    word = "CASE {}.passed WHEN 1 THEN 'pass' WHEN 0 THEN 'fail' ELSE 'missing' END AS {}"
     return history.records(
         VerdictRevision,
         "SELECT ? AS run_key, q.question_key AS question_id, o.trial, o.revision, o.replaced_at,"
-        f" {word.format('o', 'old')}, o.reason AS old_reason,"
-        f" {word.format('n', 'new')}, n.reason AS new_reason"
+        f" {verdict_word('o')} AS old, o.reason AS old_reason,"
+        f" {verdict_word('n')} AS new, n.reason AS new_reason"
         " FROM verdict_revision AS o JOIN question AS q USING (question_id)"
         f" LEFT JOIN {history.verdict_source([run.run_id])} AS n ON n.run_id = o.run_id"
         " AND n.question_id = o.question_id AND n.trial = o.trial"

@@ -5,14 +5,21 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError
-from recurring_eval.records import MISSING, PASS, RunLog
+from recurring_eval.records import FAIL, MISSING, PASS, RunLog
+
+WORDS: Final = {PASS: "pass", FAIL: "fail", MISSING: "missing"}
+
+
+def verdict_word(table: str) -> str:
+    """Build the SQL for the word of a verdict in `table`; without a row it is missing."""
+    return f"CASE {table}.passed WHEN 1 THEN 'pass' WHEN 0 THEN 'fail' ELSE 'missing' END"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

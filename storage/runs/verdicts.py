@@ -9,7 +9,7 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import Run, RunLog
 from recurring_eval.response_matrix import ResponseMatrix
 from storage.file.history import History
-from storage.runs.benchmarks import benchmark_row_id, stored_bank
+from storage.runs.benchmarks import benchmark_row_id, stored_bank, stored_questions
 from storage.runs.run_table import read_verdicts
 
 
@@ -117,17 +117,13 @@ def _columns(
     history: History, benchmark: str, question_ids: Sequence[str], bank_version: str | None
 ) -> NDArray[np.intp]:
     """Column of each of the history's questions, -1 for those left out."""
-    rows = history.rows(
-        "SELECT question_key, question_id FROM question WHERE benchmark_id = ?"
-        " ORDER BY question_id",
-        [benchmark_row_id(history, benchmark)],
-    )
-    meant = dict(rows)
+    rows = stored_questions(history, benchmark_row_id(history, benchmark))
+    meant = {key: question_id for key, _, question_id in rows}
     bank = stored_bank(history, benchmark, version=bank_version)
     if bank is None:
         raise InputError(f"benchmark {benchmark!r} has no bank version {bank_version}")
     meant.update(zip(bank.bank.question_ids, bank.question_row_ids.tolist(), strict=True))
-    columns = np.full(max((question_id for _, question_id in rows), default=0) + 1, -1, np.intp)
+    columns = np.full(max((question_id for _, _, question_id in rows), default=0) + 1, -1, np.intp)
     for column, key in enumerate(question_ids):
         if key in meant:
             columns[meant[key]] = column

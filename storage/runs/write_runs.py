@@ -1,18 +1,18 @@
-"""From question keys in a log to the history's questions."""
+"""Writing runs: questions of a log looked up, and what it adds to or changes in the history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError
-from recurring_eval.records import FAIL, MISSING, PASS, RunLog
+from recurring_eval.records import RunLog
 from recurring_eval.validation import first_duplicate
 from storage.file.history import History
-from storage.runs.benchmarks import StoredBank, benchmark_row_id, stored_bank
+from storage.runs.benchmarks import StoredBank, benchmark_row_id, stored_bank, stored_questions
 from storage.runs.run_table import (
     FACTS,
     Fact,
@@ -23,9 +23,11 @@ from storage.runs.run_table import (
     store_changes,
     stored_runs,
 )
-from storage.runs.verdict_rows import VerdictRows
+from storage.runs.verdict_rows import WORDS, VerdictRows
 from storage.values import to_utc
 
+NOT_RUN: Final = "not run"
+"""A verdict missing for this reason may be filled in by a later import."""
 LISTED: Final = 5
 
 
@@ -36,7 +38,8 @@ class QuestionLookup:
     means the question of that version.
     """
 
-    def __init__(self, bank: StoredBank, rows: Sequence[tuple[str, str, int]]) -> None:
+    def __init__(self, history: History, bank: StoredBank) -> None:
+        rows = stored_questions(history, benchmark_row_id(history, bank.bank.benchmark))
         self._benchmark = bank.bank.benchmark
         self._exact = {(key, content): question_id for key, content, question_id in rows}
         self._newest = {key: question_id for key, _, question_id in rows}
@@ -47,17 +50,6 @@ class QuestionLookup:
         )
         self._keys = {question_id: key for key, _, question_id in rows}
         self._seen: dict[tuple[tuple[str, ...], tuple[str, ...]], NDArray[np.int32]] = {}
-
-    @classmethod
-    def load(cls, history: History, bank: StoredBank) -> Self:
-        """Read every question of the bank's benchmark."""
-        benchmark_id = benchmark_row_id(history, bank.bank.benchmark)
-        rows = history.rows(
-            "SELECT question_key, content_hash, question_id FROM question"
-            " WHERE benchmark_id = ? ORDER BY question_id",
-            [benchmark_id],
-        )
-        return cls(bank, [(key, content, int(question_id)) for key, content, question_id in rows])
 
     def key(self, question_id: int) -> str:
         """Key of one of the history's questions."""
@@ -107,10 +99,7 @@ class QuestionLookup:
         )
 
 
-VERDICT_WORDS: Final = {PASS: "pass", FAIL: "fail", MISSING: "missing"}
-
-
-def changed_fact(log: RunLog, run: StoredRun) -> str:
+def _changed_fact(log: RunLog, run: StoredRun) -> str:
     """Name the first fact in which a log contradicts the stored run."""
     pairs = zip(FACTS, run.facts, facts_of(log), strict=True)
     name, old, new = next((name, old, new) for name, old, new in pairs if old != new)
@@ -120,7 +109,7 @@ def changed_fact(log: RunLog, run: StoredRun) -> str:
     )
 
 
-def changed_verdict(run_key: str, question: str, trial: int, old: str, new: str) -> str:
+def _changed_verdict(run_key: str, question: str, trial: int, old: str, new: str) -> str:
     """Name a stored verdict and the one a log gives in its place."""
     return (
         f"run {run_key}, question {question!r}, trial {trial}: the stored verdict is {old}, "
@@ -128,9 +117,9 @@ def changed_verdict(run_key: str, question: str, trial: int, old: str, new: str)
     )
 
 
-def verdict_text(rows: VerdictRows, row: int) -> str:
+def _verdict_text(rows: VerdictRows, row: int) -> str:
     """Spell one verdict, with its reason if it is missing."""
-    word = VERDICT_WORDS[int(rows.outcome[row])]
+    word = WORDS[int(rows.outcome[row])]
     return f"{word} ({rows.reason[row]})" if rows.reason[row] else word
 
 
@@ -138,10 +127,6 @@ def _spell(fact: Fact) -> str:
     if isinstance(fact, datetime):
         return fact.isoformat()
     return "none" if fact is None else repr(fact)
-
-
-NOT_RUN: Final = "not run"
-"""A verdict missing for this reason may be filled in by a later import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +200,7 @@ def write_runs(
     for log in logs:
         to_utc(log.started_at, f"the start of run {log.run_key}")
         to_utc(log.finished_at, f"the end of run {log.run_key}")
-    lookup = QuestionLookup.load(history, bank)
+    lookup = QuestionLookup(history, bank)
     incoming = [
         VerdictRows.from_log(
             log, lookup.row_ids(log.question_ids, log.content_hashes, run_key=log.run_key)
@@ -288,7 +273,7 @@ def _compare(
     """
     new_facts = facts_of(log) != run.facts
     if new_facts and not replace:
-        raise InputError(changed_fact(log, run))
+        raise InputError(_changed_fact(log, run))
     position = np.minimum(np.searchsorted(before.keys(), after.keys()), len(before) - 1)
     common = before.keys()[position] == after.keys()
     differs = common & (
@@ -299,8 +284,8 @@ def _compare(
     if changed.size and not replace:
         row = int(changed[0])
         question = lookup.key(int(after.question_id[row]))
-        old, new = verdict_text(before, int(position[row])), verdict_text(after, row)
-        raise InputError(changed_verdict(log.run_key, question, int(after.trial[row]), old, new))
+        old, new = _verdict_text(before, int(position[row])), _verdict_text(after, row)
+        raise InputError(_changed_verdict(log.run_key, question, int(after.trial[row]), old, new))
     added = after.take(~common | differs)
     lost = np.zeros(len(before), dtype=np.bool_)
     lost[position[differs]] = True
