@@ -17,6 +17,7 @@ from recurring_eval.records.run import (
     RunKind,
     RunLog,
     RunPurpose,
+    ScoredRun,
 )
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "RunPurpose",
     "ScoreDistribution",
     "ScoreEstimate",
+    "ScoredRun",
     "Subset",
 ]
