@@ -21,7 +21,7 @@ from jobs.estimating.run_estimates import estimate_run
 from jobs.estimating.subsets import request_subset
 from jobs.importing.import_runs import ImportOptions, import_runs
 from jobs.nights.recalibrate import recalibrate
-from jobs.pages.publish import index_path, publish_nightly_reports
+from jobs.pages.nightly import index_path, publish_nightly_reports
 from jobs.randomness import generator
 from jobs.upkeep.start_project import start_project
 from recurring_eval.errors import InputError

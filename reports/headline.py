@@ -3,33 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from reports.checks import check_fields
+from recurring_eval.records import ScoredRun
+from reports.section import DataTable, make_table
+from reports.wording import UNKNOWN, decimal, number, points, signed_points
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastFullRun:
-    """The newest full run with enough valid verdicts.
-
-    Attributes
-    ----------
-    pass_rate : float
-        Mean over its valid questions, a fraction.
-    n_valid, n_questions : int
-        Questions with a valid verdict, and questions in the bank.
-    previous_pass_rate : float or None
-        Pass rate of the full run before it; None when it is the first.
-    """
-
-    run_key: str
-    agent: str
-    started_at: datetime
-    pass_rate: float
-    n_valid: int
-    n_questions: int
-    previous_pass_rate: float | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self, shares=("pass_rate", "previous_pass_rate"))
+MAX_METHODS = 5
+MAX_SIZES = 6
+MAX_ERROR_ROWS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +37,6 @@ class TodaysError:
     last_run_error_pp: float | None = None
     last_run_covered: bool | None = None
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingReason:
@@ -79,9 +56,6 @@ class MissingReason:
     share: float
     n_verdicts: int
     counts_as_fail: bool = False
-
-    def __post_init__(self) -> None:
-        check_fields(self, shares=("share",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +93,6 @@ class DataHealth:
     data_from: datetime | None = None
     data_until: datetime | None = None
 
-    def __post_init__(self) -> None:
-        check_fields(self, shares=("valid_share",))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
@@ -129,7 +100,10 @@ class Headline:
 
     Attributes
     ----------
-    last_full_run : LastFullRun or None
+    last_full_run : ScoredRun or None
+        The newest one with enough valid verdicts.
+    previous_pass_rate : float or None
+        Pass rate of the full run before it; None when it is the first.
     errors : tuple of TodaysError
         One per method and k, the default method first.
     cache_share : float or None
@@ -137,10 +111,78 @@ class Headline:
     health : DataHealth
     """
 
-    last_full_run: LastFullRun | None
+    last_full_run: ScoredRun | None
+    previous_pass_rate: float | None
     errors: tuple[TodaysError, ...]
     cache_share: float | None
     health: DataHealth
 
-    def __post_init__(self) -> None:
-        check_fields(self, shares=("cache_share",))
+    @property
+    def change_pp(self) -> float | None:
+        """Last full pass rate minus the one before it, in pp."""
+        last, before = self.last_full_run, self.previous_pass_rate
+        if last is None or last.pass_rate is None or before is None:
+            return None
+        return 100 * (last.pass_rate - before)
+
+    @property
+    def leading_error(self) -> TodaysError | None:
+        """The error shown large: the first one."""
+        return self.errors[0] if self.errors else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorMatrix:
+    """Expected error in pp by method (rows) and k (columns), as text.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether every method and k of the headline is in it.
+    """
+
+    sizes: tuple[int, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    complete: bool
+
+
+def error_matrix(headline: Headline) -> ErrorMatrix:
+    """Lay out today's expected errors, the headline's first method on top."""
+    methods = list(dict.fromkeys(error.method for error in headline.errors))
+    sizes = sorted({error.k for error in headline.errors})
+    found = {(error.method, error.k): error.expected_error_pp for error in headline.errors}
+    shown = sizes[:MAX_SIZES]
+    return ErrorMatrix(
+        sizes=tuple(shown),
+        rows=tuple(
+            (
+                method,
+                tuple(
+                    decimal(found[method, k], 1) if (method, k) in found else UNKNOWN for k in shown
+                ),
+            )
+            for method in methods[:MAX_METHODS]
+        ),
+        complete=len(methods) <= MAX_METHODS and len(sizes) <= MAX_SIZES,
+    )
+
+
+def todays_errors_table(headline: Headline) -> DataTable:
+    """List everything the headline knows about today's estimates."""
+    covered = {True: "inside", False: "outside", None: UNKNOWN}
+    return make_table(
+        "Today's estimates by method and k",
+        ("~Method", "#k", "#Mean error", "#Interval ±", "#Last full run", "Its interval"),
+        headline.errors,
+        lambda error: (
+            error.method,
+            number(error.k),
+            points(error.expected_error_pp),
+            points(error.half_width_pp),
+            signed_points(error.last_run_error_pp),
+            covered[error.last_run_covered],
+        ),
+        cap=MAX_ERROR_ROWS,
+        cut_words="further figures",
+        mark=lambda error: error.last_run_covered is False,
+    )

@@ -1,5 +1,7 @@
 """From page values to HTML text: no files written, no clock read."""
 
+import html
+import re
 from datetime import UTC
 from functools import cache
 from pathlib import Path
@@ -7,18 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from reports import wording
 from reports.attention import attention_points
-from reports.context import IndexPage, NightlyPage
-from reports.figures import figures
-from reports.ledger_tables import (
-    flag_groups,
-    hspr_estimates_table,
-    jobs_table,
-    subsets_table,
-    todays_errors_table,
-)
-from reports.replay_context import ReplayPage
-from reports.replay_sections import replay_figures
-from reports.summary import change_pp, error_matrix, leading_error
+from reports.headline import error_matrix, todays_errors_table
+from reports.index_page import IndexPage
+from reports.nightly_page import NightlyPage
+from reports.replay_page import ReplayPage
+from reports.replay_sections import replay_sections
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -46,15 +41,9 @@ def render_nightly(page: NightlyPage) -> str:
             page=page,
             headline=page.headline,
             attention=attention_points(page),
-            change_pp=change_pp(page.headline),
             matrix=error_matrix(page.headline),
-            leading=leading_error(page.headline),
-            todays_errors=todays_errors_table(page),
-            figures=figures(page),
-            hspr_estimates=hspr_estimates_table(page),
-            flag_groups=flag_groups(page),
-            subsets=subsets_table(page),
-            jobs=jobs_table(page),
+            todays_errors=todays_errors_table(page.headline),
+            sections=[part.section() for part in page.sections],
         )
     )
 
@@ -90,7 +79,7 @@ def render_replay(page: ReplayPage) -> str:
     return (
         _environment()
         .get_template("replay.html.j2")
-        .render(page=page, figures=replay_figures(page))
+        .render(page=page, sections=replay_sections(page))
     )
 
 
@@ -114,10 +103,12 @@ def _environment() -> "Environment":
         decimal=wording.decimal,
         iso=lambda at: at.astimezone(UTC).isoformat(timespec="seconds"),
         moment=wording.moment,
+        nominal=wording.nominal,
         number=wording.number,
         percent=wording.percent,
         points=wording.points,
         signed_points=wording.signed_points,
+        with_code=_with_code,
     )
     return environment
 
@@ -128,3 +119,11 @@ def _showable(value: Any) -> Any:  # noqa: ANN401 - whatever a template prints
     if isinstance(value, str) and not isinstance(value, Markup):
         return wording.clean(value)
     return value
+
+
+def _with_code(text: str) -> str:
+    """Escape a text and set in the font of code what stands in backquotes."""
+    from markupsafe import Markup
+
+    escaped = html.escape(wording.clean(text), quote=False)
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))  # noqa: S704 - escaped above

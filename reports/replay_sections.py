@@ -2,11 +2,10 @@
 
 from typing import Final
 
-from reports.charts.replay_error import replay_error_chart
-from reports.charts.replay_strips import differences_chart, groups_chart, target_errors_chart
-from reports.data_tables import DataTable, columns_of, make_table
-from reports.figures import Figure
-from reports.replay_context import ReplayPage
+from reports.replay_error import replay_error_chart
+from reports.replay_page import ReplayPage
+from reports.replay_strips import differences_chart, groups_chart, target_errors_chart
+from reports.section import DataTable, Section, make_table
 from reports.wording import decimal, number, percent, points, signed_points
 
 MAX_ROWS: Final = 600
@@ -14,11 +13,11 @@ MAX_TARGETS: Final = 600
 MAX_PAIRS: Final = 400
 
 
-def replay_figures(page: ReplayPage) -> tuple[Figure, ...]:
+def replay_sections(page: ReplayPage) -> tuple[Section, ...]:
     """Draw the charts of `page` in reading order."""
     groups = groups_chart(page)
     return (
-        Figure(
+        Section(
             anchor="error",
             heading="Error and ranking against questions executed",
             drawing=replay_error_chart(page),
@@ -33,9 +32,9 @@ def replay_figures(page: ReplayPage) -> tuple[Figure, ...]:
         ),
         *(
             (
-                Figure(
+                Section(
                     anchor="groups",
-                    heading=f"Groups at budget {page.advised_budget}",
+                    heading=f"Groups at budget {page.advice.budget}",
                     drawing=groups,
                     reading=(
                         "Each line is one group of tested runs, or one calibration window; each "
@@ -48,9 +47,9 @@ def replay_figures(page: ReplayPage) -> tuple[Figure, ...]:
             if groups is not None
             else ()
         ),
-        Figure(
+        Section(
             anchor="runs",
-            heading=f"Errors of single runs at budget {page.advised_budget}",
+            heading=f"Errors of single runs at budget {page.advice.budget}",
             drawing=target_errors_chart(page),
             reading=(
                 "Each dot is one tested run: right of the dashed line its pass rate was "
@@ -61,9 +60,9 @@ def replay_figures(page: ReplayPage) -> tuple[Figure, ...]:
             empty="No run was estimated at this budget.",
             tables=(targets_table(page),),
         ),
-        Figure(
+        Section(
             anchor="differences",
-            heading=f"Paired differences at budget {page.advised_budget}",
+            heading=f"Paired differences at budget {page.advice.budget}",
             drawing=differences_chart(page),
             reading=(
                 "The method with the smallest mean error here against each other, on the same "
@@ -73,13 +72,9 @@ def replay_figures(page: ReplayPage) -> tuple[Figure, ...]:
                 "It was picked as the best of these same figures, so expect a little less of it.",
             ),
             empty="It takes two methods and two tested runs to compare.",
-            tables=_with_rows(comparisons_table(page)),
+            tables=(comparisons_table(page),),
         ),
     )
-
-
-def _with_rows(table: DataTable) -> tuple[DataTable, ...]:
-    return (table,) if table.rows else ()
 
 
 def rows_table(page: ReplayPage) -> DataTable:
@@ -87,7 +82,7 @@ def rows_table(page: ReplayPage) -> DataTable:
     grouped = len({row.group for row in page.rows}) > 1
     return make_table(
         "All figures by budget and method",
-        columns_of(
+        (
             *(("~Group",) if grouped else ()),
             "~Method",
             "#Budget",
@@ -112,18 +107,18 @@ def rows_table(page: ReplayPage) -> DataTable:
             row.method,
             row.budget,
             number(row.k),
-            f"{decimal(row.mae_pp)} pp",
-            points(row.max_error_pp),
-            signed_points(row.bias_pp),
+            f"{decimal(row.metrics.mae_pp)} pp",
+            points(row.metrics.max_error_pp),
+            signed_points(row.metrics.bias_pp),
             points(row.within_90_pp),
-            decimal(row.spearman, 3),
-            decimal(row.kendall_tau, 3),
-            percent(row.execution_fraction),
-            percent(row.coverage_90),
-            points(row.width_90_pp),
+            decimal(row.metrics.spearman, 3),
+            decimal(row.metrics.kendall_tau, 3),
+            percent(row.metrics.execution_fraction),
+            percent(row.metrics.coverage_90),
+            points(row.metrics.width_90_pp),
             decimal(1000 * row.cpu_s_per_target, 1),
             decimal(row.fit_cpu_s),
-            number(row.n_targets),
+            number(round(row.metrics.n_targets)),
             number(row.n_splits),
         ),
         cap=MAX_ROWS,
@@ -133,16 +128,12 @@ def rows_table(page: ReplayPage) -> DataTable:
 
 def targets_table(page: ReplayPage) -> DataTable:
     """List the runs of the advised method and budget, the worst first."""
-    chosen = [
-        target
-        for target in page.targets
-        if (target.method, target.budget) == (page.advised_method, page.advised_budget)
-    ]
-    worst = sorted(chosen, key=lambda t: (-abs(t.worst_error_pp), t.run_id))
+    worst = sorted(
+        page.targets(page.advice.method), key=lambda t: (-abs(t.worst_error_pp), t.run_id)
+    )
     return make_table(
-        f"Runs as {page.advised_method} estimated them at budget {page.advised_budget}, "
-        "worst first",
-        columns_of("~Run", "~Agent", "#In full", "#Estimate", "#Mean error", "#Worst error"),
+        f"Runs as {page.advice.method} estimated them at budget {page.advice.budget}, worst first",
+        ("~Run", "~Agent", "#In full", "#Estimate", "#Mean error", "#Worst error"),
         worst,
         lambda t: (
             t.run_id,
@@ -161,7 +152,7 @@ def comparisons_table(page: ReplayPage) -> DataTable:
     """List every paired comparison."""
     return make_table(
         f"Paired differences of mean errors over {page.unit}s",
-        columns_of(
+        (
             "#Budget",
             "~First",
             "~Second",

@@ -1,5 +1,6 @@
 """How numbers, times and names are put into words; the same on every page."""
 
+import math
 import re
 from datetime import UTC, datetime
 
@@ -29,18 +30,27 @@ def hover(text: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Fraction as a percentage with one decimal."""
-    return UNKNOWN if share is None else f"{100 * share:.1f}%"
+    """Fraction as a percentage with one decimal; like all numbers, unknown when None or NaN."""
+    return UNKNOWN if share is None or math.isnan(share) else f"{100 * share:.1f}%"
+
+
+def nominal(level: float) -> str:
+    """Nominal coverage of intervals, with the digits it was configured with."""
+    return f"{100 * level:.6g}%"
 
 
 def points(value_pp: float | None) -> str:
     """Percentage points, unsigned context."""
-    return UNKNOWN if value_pp is None else f"{value_pp:.1f} pp".replace("-", _MINUS)
+    return (
+        UNKNOWN
+        if value_pp is None or math.isnan(value_pp)
+        else f"{value_pp:.1f} pp".replace("-", _MINUS)
+    )
 
 
 def signed_points(value_pp: float | None) -> str:
     """Percentage points with their sign."""
-    if value_pp is None:
+    if value_pp is None or math.isnan(value_pp):
         return UNKNOWN
     text = f"{value_pp:+.1f}"
     return "0.0 pp" if text in ("+0.0", "-0.0") else text.replace("-", _MINUS) + " pp"
@@ -48,7 +58,7 @@ def signed_points(value_pp: float | None) -> str:
 
 def decimal(value: float | None, digits: int = 2) -> str:
     """Plain number with a true minus sign."""
-    if value is None:
+    if value is None or math.isnan(value):
         return UNKNOWN
     text = f"{value:.{digits}f}"
     return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", _MINUS)

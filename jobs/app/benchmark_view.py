@@ -5,33 +5,18 @@ check, a session, a replay, a report page or `status`. A caller holds a view and
 out a rule that the settings set.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jobs.app.config import BenchmarkSettings
 from jobs.importing.verdict_counts import Verdicts, verdicts_of
-from recurring_eval.records import Bank, Run, RunLog
+from recurring_eval.records import Bank, Run, RunLog, ScoredRun
 from recurring_eval.response_matrix import ResponseMatrix
 from storage.file.history import History
 from storage.runs.benchmarks import bank_by_version, current_bank
 from storage.runs.verdicts import load_matrix
 from storage.sessions import SessionStep
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunScore:
-    """Observed score of a run on the questions of its bank.
-
-    Attributes
-    ----------
-    pass_rate : float
-        Mean over the valid questions of passes/trials; NaN without one.
-    n_valid : int
-        Questions with a valid verdict, or with a missing one that counts as a fail.
-    """
-
-    pass_rate: float
-    n_valid: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,22 +83,22 @@ class BenchmarkView:
             missing_as_fail=self.failing_reasons,
         )
 
-    def scores(self, history: History, runs: Sequence[Run]) -> dict[int, RunScore]:
-        """Score stored runs, each on the bank version it was imported into, by ``Run.run_id``."""
+    def scored(self, history: History, runs: Sequence[Run]) -> list[ScoredRun]:
+        """Score stored runs, each on the bank version it was imported into, in their order."""
         if not self.failing_reasons:
             # What is stored with a run was counted with missing verdicts left out.
-            return {r.run_id: RunScore(pass_rate=r.pass_rate, n_valid=r.n_valid) for r in runs}
+            return [_scored(run, run.pass_rate, run.n_valid) for run in runs]
         by_version: dict[str, list[Run]] = {}
         for run in runs:
             by_version.setdefault(run.bank_version, []).append(run)
-        found: dict[int, RunScore] = {}
+        found: dict[int, ScoredRun] = {}
         for version, group in by_version.items():
             ids = bank_by_version(history, self.benchmark, version).question_ids
             matrix = self.matrix(history, group, ids, bank_version=version)
-            rates, counts = matrix.pass_rates(), (matrix.trials > 0).sum(axis=1)
-            for run, rate, n_valid in zip(group, rates, counts, strict=True):
-                found[run.run_id] = RunScore(pass_rate=float(rate), n_valid=int(n_valid))
-        return found
+            n_valid = (matrix.trials > 0).sum(axis=1)
+            for run, rate, count in zip(group, matrix.pass_rates(), n_valid, strict=True):
+                found[run.run_id] = _scored(run, float(rate), int(count))
+        return [found[run.run_id] for run in runs]
 
     def verdicts_of_log(self, log: RunLog, question_ids: Sequence[str]) -> Verdicts:
         """Count a log's passes and trials on questions that include every one of the log."""
@@ -127,3 +112,9 @@ class BenchmarkView:
             else (step.passes, step.trials)
             for step in steps
         }
+
+
+def _scored(run: Run, pass_rate: float, n_valid: int) -> ScoredRun:
+    return ScoredRun(
+        run=run, pass_rate=None if math.isnan(pass_rate) else pass_rate, n_valid=n_valid
+    )

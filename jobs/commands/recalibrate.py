@@ -45,7 +45,7 @@ def run(
     from jobs.app.console import EXIT_ERROR
     from jobs.commands.dates import read_date
     from jobs.nights.recalibrate import recalibrate
-    from jobs.pages.publish import publish_nightly_reports
+    from jobs.pages.nightly import publish_nightly_reports
     from recurring_eval.errors import RecurringEvalError
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

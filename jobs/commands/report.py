@@ -23,7 +23,7 @@ def run(
 ) -> None:
     """Write the last night's HTML report and the index again."""
     from jobs.app.app import start_app
-    from jobs.pages.publish import index_path, publish_latest_reports
+    from jobs.pages.nightly import index_path, publish_latest_reports
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     pages = publish_latest_reports(app, benchmark=benchmark, family=family)

@@ -1,101 +1,87 @@
-"""The sources of HSPR and its latest estimates, for a nightly report page."""
+"""Questions on a nightly page: their difficulty, those to look at, and what the cache settles."""
 
-from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 import numpy as np
 
-from jobs.app.targets import Target
-from recurring_eval.methods.hspr import HSPR_SOURCES
-from recurring_eval.records import Flag, Run
+from jobs.pages.night_data import NightData
 from recurring_eval.response_matrix import ResponseMatrix
-from reports.context import DifficultyPoint, FlagKind, HsprEstimate, HsprSources, QuestionFlag
-from storage.calibrations.calibrations import StoredCalibration
-from storage.calibrations.estimates import list_estimates
+from reports.cache import CacheDay, CacheWindow
+from reports.difficulty import DifficultyMap, DifficultyPoint
+from reports.listings import FlaggedQuestions, FlagKind, QuestionFlag
+from storage.calibrations.caches import load_cache
 from storage.calibrations.subsets import published_subsets
-from storage.file.history import History
 
-ESTIMATES_SHOWN = 20
-
-
-def hspr_sources(
-    history: History,
-    target: Target,
-    calibration: StoredCalibration | None,
-    runs: Sequence[Run],
-) -> HsprSources | None:
-    """Describe a calibration's sources and the estimates given for the runs; None without."""
-    fitted = None if calibration is None else calibration.fitted.get(HSPR_SOURCES)
-    if calibration is None or fitted is None:
-        return None
-    model = fitted.model
-    facts = calibration.info.settings.get("hspr") or {}
-    return HsprSources(
-        configuration=fitted.config.name,
-        n_sources=len(model.source_ids),
-        n_groups=model.n_groups,
-        source_zero_share=model.source_zero_share,
-        n_held_out=int(facts.get("held_out", 0)),
-        selection_mae_pp=facts.get("mae_pp"),
-        estimates=_latest(history, target, runs),
-    )
-
-
-def _latest(history: History, target: Target, runs: Sequence[Run]) -> tuple[HsprEstimate, ...]:
-    """Last estimate by HSPR of each run, for the newest runs."""
-    known = {run.run_id: run for run in runs}
-    found: dict[int, HsprEstimate] = {}
-    for record in list_estimates(history, target.benchmark):
-        diagnostics = record.estimate.diagnostics
-        if diagnostics is not None and record.run_id in known:
-            found[record.run_id] = HsprEstimate(
-                run_key=record.run_key,
-                at=known[record.run_id].started_at,
-                k=record.k,
-                effective_sample_size=min(1.0, diagnostics.effective_sample_size),
-                asked_source_zero_share=diagnostics.queried_source_zero_share,
-                shift_pp=100.0 * diagnostics.calibration,
-                extrapolating=Flag.EXTRAPOLATING in record.estimate.flags,
-            )
-    newest = sorted(found.values(), key=lambda one: (one.at, one.run_key))
-    return tuple(newest[-ESTIMATES_SHOWN:])
-
-
+CACHE_DAYS_SHOWN: Final = 28
 FEW_RESPONSES: Final = 5
 FLAKY_SHARE: Final = 0.4
 """Share of neighbouring runs that disagree on a flaky question; a coin has .5."""
 MIN_FLAKY_TRIALS: Final = 8
 
 
-def difficulty_points(
-    history: History, target: Target, calibration: StoredCalibration, matrix: ResponseMatrix
-) -> tuple[DifficultyPoint, ...]:
+def difficulty_map(night: NightData) -> DifficultyMap:
     """Place every question of the bank on the difficulty scale, with its subsets."""
+    calibration, matrix = night.calibration, night.matrix
+    if calibration is None or matrix is None:
+        return DifficultyMap()
     sizes: dict[str, list[int]] = {}
-    for record in published_subsets(history, target.benchmark, target.family):
+    for record in published_subsets(night.history, *night.target.key):
         for question in record.subset.question_ids:
             sizes.setdefault(question, []).append(record.subset.k)
     rates = matrix.question_pass_rates()
     answered = (matrix.trials > 0).sum(axis=0)
-    return tuple(
-        DifficultyPoint(
-            question_id=question,
-            difficulty=float(calibration.fitted.rasch.difficulty[j]),
-            pass_rate=None if np.isnan(rates[j]) else float(rates[j]),
-            n_responses=int(answered[j]),
-            in_subsets=tuple(sorted(sizes.get(question, ()))),
+    return DifficultyMap(
+        questions=tuple(
+            DifficultyPoint(
+                question_id=question,
+                difficulty=float(calibration.fitted.rasch.difficulty[j]),
+                pass_rate=None if np.isnan(rates[j]) else float(rates[j]),
+                n_responses=int(answered[j]),
+                in_subsets=tuple(sorted(sizes.get(question, ()))),
+            )
+            for j, question in enumerate(calibration.fitted.question_ids)
         )
-        for j, question in enumerate(calibration.fitted.question_ids)
     )
 
 
-def question_flags(matrix: ResponseMatrix) -> tuple[QuestionFlag, ...]:
+def cache_window(night: NightData) -> CacheWindow:
+    """Count what the cache settles day by day."""
+    rule = night.view.settings.cache
+    days = []
+    for back in range(CACHE_DAYS_SHOWN, -2, -1):
+        on = night.day - timedelta(days=back)
+        cache = load_cache(night.history, *night.target.key, on)
+        if cache is None:
+            continue
+        settled_pass = int((cache.cached & (2 * cache.passes >= cache.n_trials)).sum())
+        settled = int(cache.cached.sum())
+        too_few = int((cache.n_trials < cache.min_trials).sum())
+        days.append(
+            CacheDay(
+                day=on,
+                share_cached=float(cache.cached.mean()),
+                n_settled_pass=settled_pass,
+                n_settled_fail=settled - settled_pass,
+                n_unsettled=len(cache.question_ids) - settled - too_few,
+                n_too_few=too_few,
+            )
+        )
+    return CacheWindow(
+        n_days=rule.days, min_trials=rule.min_trials, epsilon=rule.epsilon, days=tuple(days)
+    )
+
+
+def flagged_questions(night: NightData) -> FlaggedQuestions:
     """Flag questions that say little or change their mind in the calibration window.
 
     A question is flaky when, over runs in time order, its verdict flips between
     neighbours nearly as often as a coin would.
     """
-    flags = []
+    matrix = night.matrix
+    if matrix is None:
+        return FlaggedQuestions()
+    flags: list[QuestionFlag] = []
     passes = matrix.passes.sum(axis=0)
     trials = matrix.trials.sum(axis=0)
     answered = (matrix.trials > 0).sum(axis=0)
@@ -124,7 +110,7 @@ def question_flags(matrix: ResponseMatrix) -> tuple[QuestionFlag, ...]:
             )
             for flag, reason in found
         ]
-    return tuple(flags)
+    return FlaggedQuestions(flags=tuple(flags))
 
 
 def _flip_shares(matrix: ResponseMatrix) -> np.ndarray:

@@ -4,18 +4,19 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, Final
 
 from jobs.app.app import App
 from jobs.app.console import to_json
 from jobs.app.whole_file import csv_text, write_whole
-from jobs.pages.replay import replay_page
 from jobs.replaying.replay import Replay
 from recurring_eval.replay.compare import PairedComparison
 from recurring_eval.replay.splits import EVERYONE
 from recurring_eval.replay.summary import MetricRow
 from reports.render import render_replay
+from reports.replay_page import ReplayPage
 
 _METRICS: Final = (
     "mae_pp",
@@ -257,6 +258,20 @@ def write_files(app: App, result: Replay, content: Mapping[str, Any], folder: Pa
     write_whole(folder / DOCUMENT, to_json(content) + "\n")
     for name, text in csv_files(result).items():
         write_whole(folder / name, text)
-    page = replay_page(result, made_at=app.clock.now())
+    data, setup = result.data, result.setup
+    page = ReplayPage(
+        label=data.label,
+        protocol=setup.plan.protocol,
+        described=setup.described,
+        made_at=app.clock.now(),
+        version=installed_version("recurring-eval"),
+        matrix=data.matrix,
+        unit="agent" if setup.plan.by_agent else "run",
+        advice=result.advice,
+        rows=result.rows,
+        comparisons=result.comparisons,
+        skipped=tuple(result.skipped.items()),
+        notes=data.notes,
+    )
     write_whole(folder / PAGE, render_replay(page))
     return folder / PAGE

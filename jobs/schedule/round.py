@@ -15,7 +15,7 @@ from jobs.app.console import Console
 from jobs.app.targets import Target, choose_targets
 from jobs.nights.night import plan_night, run_night
 from jobs.nights.recalibrate import NightFunction, recalibrate_night
-from jobs.pages.publish import publish_night
+from jobs.pages.nightly import publish_night
 from jobs.schedule.full_runs import FullRuns, planned_full_runs
 from jobs.schedule.ledger import (
     BACKUP,

@@ -96,7 +96,7 @@ def _status(
     current = calibrations[-1] if calibrations else None
     key = JobKey(job=RECALIBRATE, benchmark=target.benchmark, family=target.family)
     nights = ledger.get(key, [])
-    scores = app.view(target.benchmark).scores(history, good[-1:])
+    last = app.view(target.benchmark).scored(history, good[-1:])
     return TargetStatus(
         benchmark=target.benchmark,
         agent_family=target.family,
@@ -106,7 +106,7 @@ def _status(
         n_under_covered=len(full) - len(good),
         last_full_run=good[-1].run_key if good else None,
         last_full_run_at=good[-1].started_at if good else None,
-        last_pass_rate=scores[good[-1].run_id].pass_rate if good else None,
+        last_pass_rate=last[0].pass_rate if last else None,
         calibration_id=None if current is None else current.calibration_id,
         calibration_date=None if current is None else current.date.isoformat(),
         calibration_runs=0 if current is None else current.n_runs,

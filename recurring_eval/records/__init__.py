@@ -18,6 +18,7 @@ from recurring_eval.records.run import (
     RunKind,
     RunLog,
     RunPurpose,
+    ScoredRun,
 )
 
 __all__ = [
@@ -36,5 +37,6 @@ __all__ = [
     "RunPurpose",
     "ScoreDistribution",
     "ScoreEstimate",
+    "ScoredRun",
     "Subset",
 ]

@@ -137,3 +137,21 @@ class Run:
     def under_covered(self) -> bool:
         """Whether a FULL run lacks too many verdicts to calibrate or check on."""
         return self.kind is RunKind.FULL and self.n_valid < FULL_RUN_MIN_VALID * self.bank_size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredRun:
+    """A stored run and its score under the rules of its benchmark for missing verdicts.
+
+    Attributes
+    ----------
+    run : Run
+    pass_rate : float or None
+        Mean over the valid questions of passes/trials; None without one.
+    n_valid : int
+        Questions with a valid verdict, or with a missing one that counts as a fail.
+    """
+
+    run: Run
+    pass_rate: float | None
+    n_valid: int

@@ -12,6 +12,9 @@ import jobs.app.app as app_module
 from jobs.app.app import start_app
 from jobs.app.targets import Target
 from jobs.pages.nightly import nightly_page
+from reports.difficulty import DifficultyMap
+from reports.listings import FlaggedQuestions
+from reports.run_history import RunHistory
 from storage.calibrations.calibrations import latest_calibration
 from tests.jobs.histories import (
     AS_OF,
@@ -27,6 +30,7 @@ from tests.jobs.histories import (
     verdict_table,
     without_settings,
 )
+from tests.reports.sample_page import part
 
 FAILING = ("error", "timeout")
 RULES = f"""{CONFIG}level = 0.5
@@ -93,7 +97,7 @@ def test_one_score_of_the_last_run_wherever_it_is_shown(ruled):
     assert (given["level"], tuple(given["missing_as_fail"])) == (0.5, FAILING)
 
     last = nights_page(ruled, night_of(16)).headline.last_full_run
-    assert (last.run_key, last.pass_rate) == (run, pytest.approx(score))
+    assert (last.run.run_key, last.pass_rate) == (run, pytest.approx(score))
     assert last.n_valid == given["n_valid"]
 
     command(ruled, "recalibrate", "--as-of", str(night_of(16)))
@@ -108,21 +112,19 @@ def test_one_score_of_the_last_run_wherever_it_is_shown(ruled):
 
 def test_the_pages_questions_are_those_that_were_fitted(ruled):
     page = nights_page(ruled, AS_OF)
+    questions = part(page, DifficultyMap).questions
+    flags = part(page, FlaggedQuestions).flags
     with reading(ruled) as history:
         fitted = list(latest_calibration(history, BENCHMARK, "main").model.run_ids)
     counted, raw = counted_matrix(ruled).loc[fitted], pass_matrix(ruled).loc[fitted]
-    assert [p.n_responses for p in page.difficulty] == list(counted.notna().sum())
-    np.testing.assert_allclose(
-        [point.pass_rate for point in page.difficulty], counted.mean(), atol=1e-12
-    )
+    assert [p.n_responses for p in questions] == list(counted.notna().sum())
+    np.testing.assert_allclose([point.pass_rate for point in questions], counted.mean(), atol=1e-12)
     assert (counted.notna().sum() > raw.notna().sum()).mean() > 0.5
-    constant = {
-        flag.question_id: flag.n_trials for flag in page.flags if flag.flag.startswith("all-")
-    }
+    constant = {flag.question_id: flag.n_trials for flag in flags if flag.flag.startswith("all-")}
     settled = counted.mean().isin([0.0, 1.0]) & (counted.notna().sum() >= 5)
     assert constant == dict(counted.notna().sum()[settled])
     assert set(constant) != set(raw.columns[raw.mean().isin([0.0, 1.0])])
-    for flag in page.flags:
+    for flag in flags:
         column = counted[flag.question_id].dropna().to_numpy()
         assert (flag.n_passes, flag.n_trials) == (column.sum(), len(column))
         assert flag.flag != "flaky" or np.mean(column[1:] != column[:-1]) > 0.4
@@ -130,10 +132,10 @@ def test_the_pages_questions_are_those_that_were_fitted(ruled):
 
 def test_every_run_of_the_history_is_scored_alike(ruled):
     page = nights_page(ruled, night_of(16))
-    counted = counted_matrix(ruled)
-    assert [point.run_key for point in page.history] == list(counted.index)
-    np.testing.assert_allclose([point.pass_rate for point in page.history], counted.mean(axis=1))
-    assert [point.n_valid for point in page.history] == list(counted.notna().sum(axis=1))
+    counted, runs = counted_matrix(ruled), part(page, RunHistory).runs
+    assert [scored.run.run_key for scored in runs] == list(counted.index)
+    np.testing.assert_allclose([scored.pass_rate for scored in runs], counted.mean(axis=1))
+    assert [scored.n_valid for scored in runs] == list(counted.notna().sum(axis=1))
 
 
 def test_health_tells_fails_from_what_is_missing(ruled):

@@ -25,7 +25,7 @@ def quick(monkeypatch):
         "jobs.demo.SimulationOptions",
         lambda: SimulationOptions(n_questions=210, runs_per_day=2, experiment_share=0.3),
     )
-    monkeypatch.setattr("jobs.pages.publish.render_nightly", lambda page: "<html></html>")
+    monkeypatch.setattr("jobs.pages.nightly.render_nightly", lambda page: "<html></html>")
 
 
 def test_two_demos_of_a_seed_tell_what_their_histories_hold(folder, quick, monkeypatch):

@@ -10,6 +10,8 @@ from jobs.app.targets import Target
 from jobs.demo import write_long_table
 from jobs.pages.nightly import nightly_page
 from recurring_eval.records import FAIL, MISSING
+from reports.listings import HsprSources
+from reports.run_history import RunHistory
 from storage.calibrations.calibrations import latest_calibration
 from storage.calibrations.estimates import list_estimates
 from storage.file.history import History
@@ -26,6 +28,7 @@ from tests.jobs.histories import (
     reading,
     verdict_table,
 )
+from tests.reports.sample_page import part
 
 LATER = datetime(2025, 3, 13, 9, tzinfo=UTC)
 K = 24
@@ -235,19 +238,20 @@ def test_the_nightly_page_shows_it_beside_full_runs_and_tells_of_its_sources(ada
             app_on(adaptive, day), history, Target(benchmark=BENCHMARK, family="main"), day
         )
         model = latest_calibration(history, BENCHMARK, "main").hspr.model
-    (shown,) = page.partial_estimates
-    assert (shown.run_key, shown.method, shown.k) == ("adaptive", "hspr", K)
-    assert (shown.low, shown.estimate, shown.high) == (
+    (shown,) = part(page, RunHistory).estimates
+    assert (shown.run.run_key, shown.estimate.method, shown.k) == ("adaptive", "hspr", K)
+    assert (shown.estimate.low, shown.estimate.pass_rate, shown.estimate.high) == (
         *(given["low"], given["pass_rate"], given["high"]),
     )
-    sources = page.hspr
+    sources = part(page, HsprSources)
     assert sources.configuration == given["diagnostics"]["configuration"]
     assert (sources.n_sources, sources.n_groups) == (len(model.source_ids), model.n_groups)
     assert (sources.n_held_out, sources.selection_mae_pp) == (0, None)
     (one,) = sources.estimates
-    assert (one.run_key, one.k) == ("adaptive", K)
-    assert one.effective_sample_size == given["diagnostics"]["effective_sample_size"]
-    assert one.shift_pp == pytest.approx(100 * given["diagnostics"]["calibration"])
+    assert (one.run.run_key, one.k) == ("adaptive", K)
+    shown = one.estimate.diagnostics
+    assert shown.effective_sample_size == given["diagnostics"]["effective_sample_size"]
+    assert shown.calibration == pytest.approx(given["diagnostics"]["calibration"])
 
 
 def test_what_cannot_be_had_is_said_with_what_can(adaptive):

@@ -103,7 +103,7 @@ def test_status(calibrated):
 
 
 def test_report(calibrated, monkeypatch):
-    monkeypatch.setattr("jobs.pages.publish.render_nightly", lambda page: "<html></html>")
+    monkeypatch.setattr("jobs.pages.nightly.render_nightly", lambda page: "<html></html>")
     found = document("report")
     assert set(found) >= {"reports", "index"}
     assert len(found["reports"]) == 1

@@ -10,6 +10,10 @@ from jobs.app.app import start_app
 from jobs.app.targets import Target
 from jobs.demo import write_long_table
 from jobs.pages.nightly import nightly_page
+from reports.difficulty import DifficultyMap
+from reports.error_against_k import ErrorsByK
+from reports.listings import FlaggedQuestions, PublishedSubsets
+from reports.run_history import RunHistory
 from storage.calibrations.calibrations import latest_calibration
 from storage.calibrations.subsets import published_subsets
 from tests.jobs.command_line import one_error_line
@@ -26,6 +30,7 @@ from tests.jobs.histories import (
     start,
     verdict_table,
 )
+from tests.reports.sample_page import part
 
 MAIN = Target(benchmark=BENCHMARK, family="main")
 
@@ -45,7 +50,7 @@ def seen_until(folder, day):
 @pytest.fixture
 def unrendered(monkeypatch):
     """Pages that are cheap to write."""
-    monkeypatch.setattr("jobs.pages.publish.render_nightly", lambda page: f"<p>{page.day}</p>")
+    monkeypatch.setattr("jobs.pages.nightly.render_nightly", lambda page: f"<p>{page.day}</p>")
 
 
 def test_the_page_of_a_night_shows_what_was_known_that_night(calibrated):
@@ -54,13 +59,14 @@ def test_the_page_of_a_night_shows_what_was_known_that_night(calibrated):
     good = covered(matrix)
     last = page.headline.last_full_run
     assert last is not None
-    assert last.run_key == good.index[-1]
+    assert last.run.run_key == good.index[-1]
     assert last.pass_rate == pytest.approx(good.iloc[-1].mean())
-    assert last.previous_pass_rate == pytest.approx(good.iloc[-2].mean())
-    assert [point.run_key for point in page.history] == list(matrix.index)
-    rates = [point.pass_rate for point in page.history]
+    assert page.headline.previous_pass_rate == pytest.approx(good.iloc[-2].mean())
+    runs = part(page, RunHistory).runs
+    assert [scored.run.run_key for scored in runs] == list(matrix.index)
+    rates = [scored.pass_rate for scored in runs]
     np.testing.assert_allclose(rates, matrix.mean(axis=1))
-    assert [p.run_key for p in page.history if p.under_covered] == list(
+    assert [s.run.run_key for s in runs if s.run.under_covered] == list(
         matrix.index.difference(good.index)
     )
     health = page.headline.health
@@ -77,8 +83,9 @@ def test_difficulties_subsets_and_flags(calibrated):
     with reading(calibrated) as history:
         model = latest_calibration(history, BENCHMARK, "main").model
         subsets = {r.subset.k: r for r in published_subsets(history, BENCHMARK, "main")}
-    assert [point.question_id for point in page.difficulty] == list(model.question_ids)
-    for point, difficulty in zip(page.difficulty, model.difficulty, strict=True):
+    questions, flags = part(page, DifficultyMap).questions, part(page, FlaggedQuestions).flags
+    assert [point.question_id for point in questions] == list(model.question_ids)
+    for point, difficulty in zip(questions, model.difficulty, strict=True):
         column = good[point.question_id].dropna()
         assert point.difficulty == difficulty
         assert point.n_responses == len(column)
@@ -86,7 +93,7 @@ def test_difficulties_subsets_and_flags(calibrated):
         assert point.in_subsets == tuple(
             k for k in sorted(subsets) if point.question_id in subsets[k].subset.question_ids
         )
-    flagged = {flag.question_id: flag.flag for flag in page.flags if flag.flag != "flaky"}
+    flagged = {flag.question_id: flag.flag for flag in flags if flag.flag != "flaky"}
     expected = {}
     for question in good:
         column = good[question].dropna()
@@ -96,16 +103,19 @@ def test_difficulties_subsets_and_flags(calibrated):
             expected[question] = "all-pass" if column.mean() else "all-fail"
     assert flagged == expected
     assert expected
-    for flag in page.flags:
+    for flag in flags:
         if flag.flag == "flaky":
             column = good[flag.question_id].dropna().to_numpy()
             assert np.mean(column[1:] != column[:-1]) > 0.4
             assert len(column) >= 8
-    assert [s.subset_id for s in page.subsets] == [subsets[k].subset_id for k in sorted(subsets)]
+    assert [s.subset_id for s in part(page, PublishedSubsets).subsets] == [
+        subsets[k].subset_id for k in sorted(subsets)
+    ]
 
 
 def test_errors_come_from_replay_and_from_checks(calibrated):
     page = page_of(calibrated)
+    points = part(page, ErrorsByK).points
     with reading(calibrated) as history:
         residuals = latest_calibration(history, BENCHMARK, "main").residuals
     names = {
@@ -113,19 +123,19 @@ def test_errors_come_from_replay_and_from_checks(calibrated):
         "stratified+weighted": "stratified",
         "hspr": "hspr",
     }
-    assert {(p.source, p.method, p.k) for p in page.errors} == {
+    assert {(p.source, p.method, p.k) for p in points} == {
         ("replay", name, k) for name in names for k in (20, 40)
     }
-    for point in page.errors:
+    for point in points:
         mine = [r.error for r in residuals if (r.method, r.k) == (names[point.method], point.k)]
         assert point.mae_pp == pytest.approx(100 * np.mean(np.abs(mine)))
         assert (point.bias_pp, point.n) == (pytest.approx(100 * np.mean(mine)), len(mine))
     assert {error.last_run_error_pp for error in page.headline.errors} == {None}
     document = command(calibrated, "check", "--json").document
     # The checked runs are later than this night, so its page knows nothing of them.
-    assert page_of(calibrated).errors == page.errors
+    assert part(page_of(calibrated), ErrorsByK).points == points
     later = page_of(calibrated, night_of(16))
-    checks = {(p.method, p.k): p for p in later.errors if p.source == "check"}
+    checks = {(p.method, p.k): p for p in part(later, ErrorsByK).points if p.source == "check"}
     for entry in document["summary"]:
         point = checks[entry["method"], entry["k"]]
         assert (point.mae_pp, point.n) == (pytest.approx(entry["mae_pp"]), entry["n"])
@@ -143,12 +153,12 @@ def test_partial_runs_stand_beside_full_ones_with_their_estimate(calibrated):
     command(calibrated, "import", "p.parquet")
     given = command(calibrated, "estimate", "p", "--json").document
     page = page_of(calibrated, night_of(16))
-    (shown,) = page.partial_estimates
-    assert (shown.run_key, shown.k, shown.method) == ("p", 20, "stratified+gpirt")
-    assert (shown.low, shown.estimate, shown.high) == (
+    (shown,) = part(page, RunHistory).estimates
+    assert (shown.run.run_key, shown.k, shown.estimate.method) == ("p", 20, "stratified+gpirt")
+    assert (shown.estimate.low, shown.estimate.pass_rate, shown.estimate.high) == (
         *(given["low"], given["pass_rate"], given["high"]),
     )
-    assert page_of(calibrated).partial_estimates == ()
+    assert part(page_of(calibrated), RunHistory).estimates == ()
 
 
 def test_recalibrate_writes_a_page_and_report_writes_it_again(imported):

@@ -1,5 +1,7 @@
 """What a browser would make of a page, by the standard library's parser."""
 
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -46,3 +48,16 @@ def parse(page: str) -> Document:
     document.close()
     assert document.open_tags == []
     return document
+
+
+def remembered(render: Callable[..., str]) -> Callable[..., str]:
+    """Render each page once; pages of equal values are the same."""
+    known: dict[bytes, str] = {}
+
+    def rendering(page) -> str:
+        key = pickle.dumps(page)
+        if key not in known:
+            known[key] = render(page)
+        return known[key]
+
+    return rendering

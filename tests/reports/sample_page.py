@@ -6,33 +6,94 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
-from recurring_eval.records.run import RunKind, RunPurpose
-from reports.context import (
-    CacheDay,
-    CacheWindow,
-    DataHealth,
-    DifficultyPoint,
-    ErrorPoint,
-    Headline,
-    HistoryPoint,
-    IndexEntry,
-    IndexPage,
+from recurring_eval.records import (
+    Flag,
+    HsprDiagnostics,
+    Run,
+    RunKind,
+    RunPurpose,
+    ScoredRun,
+    ScoreEstimate,
+)
+from reports.cache import CacheDay, CacheWindow
+from reports.difficulty import DifficultyMap, DifficultyPoint
+from reports.error_against_k import ErrorPoint, ErrorsByK
+from reports.headline import DataHealth, Headline, MissingReason, TodaysError
+from reports.index_page import IndexEntry, IndexPage
+from reports.listings import (
+    FlaggedQuestions,
+    HsprSources,
+    JobLedger,
     JobRow,
-    LastFullRun,
-    MissingReason,
-    NightlyPage,
-    OpenAlert,
-    PartialEstimate,
+    PublishedSubsets,
     QuestionFlag,
     SubsetSummary,
-    TodaysError,
 )
-from tests.reports.sample_hspr import sample_hspr
+from reports.nightly_page import NightlyPage, OpenAlert
+from reports.run_history import EstimatedRun, RunHistory
 
 DAY = date(2026, 11, 28)
 MADE_AT = datetime(2026, 11, 28, 3, 12, tzinfo=UTC)
 METHODS = ("stratified", "stratified+gpirt", "cache")
 SIZES = (100, 200, 300, 400)
+
+
+def part(page, kind):
+    """The values of one kind of section."""
+    (found,) = (section for section in page.sections if isinstance(section, kind))
+    return found
+
+
+def with_part(page, kind, **changes):
+    """The page with the values of one kind of section changed."""
+    changed = replace(part(page, kind), **changes)
+    sections = (changed if isinstance(s, kind) else s for s in page.sections)
+    return replace(page, sections=tuple(sections))
+
+
+def stored_run(run_key: str, started_at: datetime, **changes) -> Run:
+    """A full routine run of 519 questions, all valid."""
+    run = Run(
+        run_id=1,
+        run_key=run_key,
+        benchmark="swebench-verified",
+        agent="agent-main",
+        agent_config="",
+        agent_family="main",
+        purpose=RunPurpose.ROUTINE,
+        kind=RunKind.FULL,
+        subset_id=None,
+        session_id=None,
+        started_at=started_at,
+        finished_at=None,
+        imported_at=started_at,
+        harness="table",
+        tags=(),
+        n_verdicts=519,
+        n_valid=519,
+        n_missing=0,
+        pass_rate=0.5,
+        bank_version="3f9a2c1b7d40",
+        bank_size=519,
+    )
+    return replace(run, **changes)
+
+
+def estimated(run: Run, k: int, pass_rate: float, half_width: float, **changes) -> EstimatedRun:
+    """A run with an estimate of its full pass rate."""
+    low, high = pass_rate - half_width, pass_rate + half_width
+    estimate = ScoreEstimate(
+        pass_rate=pass_rate,
+        low=low,
+        high=high,
+        rerun_low=low,
+        rerun_high=high,
+        level=0.9,
+        n_asked=k,
+        n_valid=k,
+        **changes,
+    )
+    return EstimatedRun(run=run, k=k, estimate=estimate)
 
 
 def sample_page(*, n_runs: int = 52, n_questions: int = 519, seed: int = 0) -> NightlyPage:
@@ -44,26 +105,29 @@ def sample_page(*, n_runs: int = 52, n_questions: int = 519, seed: int = 0) -> N
         purpose = RunPurpose.CANDIDATE if night % 11 == 7 else RunPurpose.ROUTINE
         rate = 0.62 + 0.05 * math.sin(night / 14) + 0.0006 * (night % 60) + rng.normal(0, 0.009)
         history.append(
-            HistoryPoint(
-                run_key=f"nightly-{(first + timedelta(days=night)):%Y%m%d}-{night:04d}",
-                agent="agent-main",
-                started_at=first + timedelta(days=night, hours=-1),
-                kind=RunKind.FULL,
-                purpose=purpose,
+            ScoredRun(
+                run=stored_run(
+                    f"nightly-{(first + timedelta(days=night)):%Y%m%d}-{night:04d}",
+                    first + timedelta(days=night, hours=-1),
+                    purpose=purpose,
+                    n_valid=n_questions * (70 if night == 20 else 95) // 100,
+                    bank_size=n_questions,
+                ),
                 pass_rate=float(np.clip(rate, 0, 1)),
                 n_valid=n_questions * (70 if night == 20 else 95 + int(rng.integers(0, 6))) // 100,
-                under_covered=night == 20,
             )
         )
     partial = [
-        PartialEstimate(
-            run_key=f"pr-{4000 + night}",
-            at=first + timedelta(days=night, hours=10),
-            estimate=(centre := history[night].pass_rate + rng.normal(0, 0.012)),
-            low=centre - 0.031,
-            high=centre + 0.031,
+        estimated(
+            stored_run(
+                f"pr-{4000 + night}",
+                first + timedelta(days=night, hours=10),
+                kind=RunKind.PARTIAL,
+            ),
+            200,
+            history[night].pass_rate + rng.normal(0, 0.012),
+            0.031,
             method=METHODS[1],
-            k=200,
         )
         for night in range(4, n_runs, max(5, n_runs // 40))
     ]
@@ -77,15 +141,8 @@ def sample_page(*, n_runs: int = 52, n_questions: int = 519, seed: int = 0) -> N
         bank_version="3f9a2c1b7d40",
         n_questions=n_questions,
         headline=Headline(
-            last_full_run=LastFullRun(
-                run_key=last.run_key,
-                agent=last.agent,
-                started_at=last.started_at,
-                pass_rate=last.pass_rate,
-                n_valid=last.n_valid,
-                n_questions=n_questions,
-                previous_pass_rate=history[-2].pass_rate,
-            ),
+            last_full_run=last,
+            previous_pass_rate=history[-2].pass_rate,
             errors=tuple(
                 TodaysError(
                     method=method,
@@ -113,29 +170,35 @@ def sample_page(*, n_runs: int = 52, n_questions: int = 519, seed: int = 0) -> N
                 converged=True,
                 n_iterations=7,
                 data_from=MADE_AT - timedelta(days=28),
-                data_until=last.started_at,
+                data_until=last.run.started_at,
             ),
         ),
-        history=tuple(history),
-        partial_estimates=tuple(partial),
-        difficulty=_difficulty(n_questions, rng),
-        errors=_errors(),
-        cache=CacheWindow(n_days=7, min_trials=5, epsilon=0.05, days=_cache_days(n_runs, rng)),
-        hspr=sample_hspr(MADE_AT),
-        flags=_flags(),
-        subsets=tuple(
-            SubsetSummary(
-                subset_id=f"swebench-verified-k{k}-{k:03x}9a2c1b",
-                design="stratified",
-                k=k,
-                published_at=MADE_AT - timedelta(days=9),
-                sha256=f"{k:064x}",
-                kept_share=None if k == 400 else 0.83,
-            )
-            for k in SIZES
+        interval_level=0.9,
+        sections=(
+            RunHistory(level=0.9, runs=tuple(history), estimates=tuple(partial)),
+            ErrorsByK(level=0.9, methods=METHODS, points=_errors()),
+            DifficultyMap(questions=_difficulty(n_questions, rng)),
+            CacheWindow(n_days=7, min_trials=5, epsilon=0.05, days=_cache_days(n_runs, rng)),
+            _hspr(),
+            FlaggedQuestions(flags=_flags()),
+            PublishedSubsets(subsets=_subsets()),
+            JobLedger(jobs=_jobs()),
         ),
-        jobs=_jobs(),
         index_href="index.html",
+    )
+
+
+def _subsets() -> tuple[SubsetSummary, ...]:
+    return tuple(
+        SubsetSummary(
+            subset_id=f"swebench-verified-k{k}-{k:03x}9a2c1b",
+            design="stratified",
+            k=k,
+            published_at=MADE_AT - timedelta(days=9),
+            sha256=f"{k:064x}",
+            kept_share=None if k == 400 else 0.83,
+        )
+        for k in SIZES
     )
 
 
@@ -239,6 +302,40 @@ def _jobs() -> tuple[JobRow, ...]:
     return tuple(rows)
 
 
+def _hspr() -> HsprSources:
+    """Sources with estimates of a few release candidates."""
+    return HsprSources(
+        configuration="r8g4+r8g8-kappa4-score-lambda0.25",
+        n_sources=27,
+        n_groups=431,
+        source_zero_share=0.137,
+        n_questions=519,
+        estimates=tuple(
+            estimated(
+                stored_run(f"release-{4000 + place}", MADE_AT - timedelta(days=3 * place)),
+                100,
+                0.6,
+                0.03,
+                method="hspr",
+                flags=(Flag.EXTRAPOLATING,) if place == 3 else (),
+                diagnostics=HsprDiagnostics(
+                    configuration="r8g4+r8g8-kappa4-score-lambda0.25",
+                    effective_sample_size=0.81 - 0.07 * place,
+                    n_nodes=512,
+                    n_groups=431,
+                    n_sources=27,
+                    source_zero_share=0.137,
+                    queried_source_zero_share=0.02 * place,
+                    latent_weights={},
+                    calibration=(0.4 - 0.3 * place) / 100,
+                    extrapolating=place == 3,
+                ),
+            )
+            for place in range(5)
+        ),
+    )
+
+
 def empty_page() -> NightlyPage:
     """Page of a history that holds nothing yet."""
     health = DataHealth(
@@ -258,7 +355,20 @@ def empty_page() -> NightlyPage:
         version="0.1.0",
         bank_version="",
         n_questions=0,
-        headline=Headline(last_full_run=None, errors=(), cache_share=None, health=health),
+        interval_level=0.9,
+        headline=Headline(
+            last_full_run=None, previous_pass_rate=None, errors=(), cache_share=None, health=health
+        ),
+        sections=(
+            RunHistory(level=0.9),
+            ErrorsByK(level=0.9),
+            DifficultyMap(),
+            CacheWindow(n_days=7, min_trials=5, epsilon=0.05),
+            HsprSources(),
+            FlaggedQuestions(),
+            PublishedSubsets(),
+            JobLedger(),
+        ),
     )
 
 
@@ -277,7 +387,54 @@ def hostile_page(name: str) -> NightlyPage:
     """Realistic page in which every text comes from somebody unfriendly."""
     page = sample_page(n_runs=12, n_questions=40)
     headline = page.headline
-    assert headline.last_full_run is not None
+    last, history = headline.last_full_run, part(page, RunHistory)
+
+    def named_runs(estimates):
+        return tuple(
+            replace(
+                e,
+                run=replace(e.run, run_key=name),
+                estimate=replace(e.estimate, method=name),
+            )
+            for e in estimates
+        )
+
+    page = with_part(
+        page,
+        RunHistory,
+        runs=tuple(replace(s, run=replace(s.run, run_key=name, agent=name)) for s in history.runs),
+        estimates=named_runs(history.estimates),
+    )
+    points = part(page, ErrorsByK).points[:8]
+    page = with_part(
+        page, ErrorsByK, methods=(name,), points=tuple(replace(p, method=name) for p in points)
+    )
+    questions = part(page, DifficultyMap).questions
+    page = with_part(
+        page,
+        DifficultyMap,
+        questions=tuple(replace(point, question_id=name) for point in questions),
+    )
+    hspr = part(page, HsprSources)
+    page = with_part(page, HsprSources, configuration=name, estimates=named_runs(hspr.estimates))
+    flags = part(page, FlaggedQuestions).flags[:5]
+    page = with_part(
+        page,
+        FlaggedQuestions,
+        flags=tuple(replace(f, question_id=name, reason=name) for f in flags),
+    )
+    subsets = part(page, PublishedSubsets).subsets
+    page = with_part(
+        page,
+        PublishedSubsets,
+        subsets=tuple(replace(s, subset_id=name, design=name, sha256=name) for s in subsets),
+    )
+    jobs = part(page, JobLedger).jobs[:4]
+    page = with_part(
+        page,
+        JobLedger,
+        jobs=tuple(replace(j, job=name, status=name, message=name) for j in jobs),
+    )
     return replace(
         page,
         benchmark=name,
@@ -286,27 +443,13 @@ def hostile_page(name: str) -> NightlyPage:
         bank_version=name,
         headline=replace(
             headline,
-            last_full_run=replace(headline.last_full_run, run_key=name, agent=name),
+            last_full_run=replace(last, run=replace(last.run, run_key=name, agent=name)),
             errors=tuple(replace(error, method=name) for error in headline.errors[:2]),
             health=replace(
                 headline.health,
                 missing=tuple(replace(m, reason=name) for m in headline.health.missing),
             ),
         ),
-        history=tuple(replace(point, run_key=name, agent=name) for point in page.history),
-        partial_estimates=tuple(
-            replace(e, run_key=name, method=name) for e in page.partial_estimates
-        ),
-        difficulty=tuple(replace(point, question_id=name) for point in page.difficulty),
-        errors=tuple(replace(error, method=name) for error in page.errors[:8]),
-        hspr=replace(
-            page.hspr,
-            configuration=name,
-            estimates=tuple(replace(e, run_key=name) for e in page.hspr.estimates),
-        ),
-        flags=tuple(replace(f, question_id=name, reason=name) for f in page.flags[:5]),
-        subsets=tuple(replace(s, subset_id=name, design=name, sha256=name) for s in page.subsets),
-        jobs=tuple(replace(j, job=name, status=name, message=name) for j in page.jobs[:4]),
         open_alerts=(OpenAlert(rule=name, opened_at=MADE_AT, message=name),),
     )
 

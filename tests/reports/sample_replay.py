@@ -5,7 +5,12 @@ from itertools import combinations
 
 import numpy as np
 
-from reports.replay_context import ReplayComparison, ReplayPage, ReplayRow, ReplayTarget
+from recurring_eval.replay.advise import Advice, Verdict
+from recurring_eval.replay.compare import PairedComparison
+from recurring_eval.replay.metrics import ScoreMetrics, TargetErrors
+from recurring_eval.replay.summary import MetricRow
+from recurring_eval.response_matrix import ResponseMatrix
+from reports.replay_page import ReplayPage
 from tests.reports.sample_page import MADE_AT
 
 METHODS = ("random", "stratified", "stratified+gpirt", "rasch-cat", "mirt-cat", "rsl", "midrange")
@@ -23,31 +28,17 @@ def sample_replay(
     rng = np.random.default_rng(0)
     sizes = BUDGETS if budgets is None else budgets
     factor = {m: (8.0 if m == "midrange" else 1 - 0.08 * i) for i, m in enumerate(methods)}
+    advised = list(sizes)[-1]
+    truths = rng.uniform(0.3, 0.8, n_targets)
+    targets = {m: _targets(truths, rng.normal(0, 2 * factor[m], n_targets)) for m in methods}
     rows = tuple(
-        _row(group, method, budget, k, factor[method] * 30 / np.sqrt(k), n_targets)
+        _row(group, method, budget, k, factor[method] * 30 / np.sqrt(k), targets[method])
         for group in groups
         for budget, k in sizes.items()
         for method in methods
     )
-    advised = list(sizes)[-1]
-    truths = rng.uniform(0.3, 0.8, n_targets)
-    targets = tuple(
-        ReplayTarget(
-            run_id=f"run-{i:04d}",
-            agent=f"agent-{i % 9}",
-            method=method,
-            budget=advised,
-            full_pass_rate=float(truths[i]),
-            estimate=float(truths[i] + error / 100),
-            absolute_error_pp=float(abs(error)),
-            worst_error_pp=float(1.5 * error),
-            first_error_pp=float(error),
-        )
-        for method in methods
-        for i, error in enumerate(rng.normal(0, 2 * factor[method], n_targets))
-    )
     pairs = tuple(
-        ReplayComparison(
+        PairedComparison(
             budget=budget,
             first=first,
             second=second,
@@ -67,16 +58,19 @@ def sample_replay(
         described="the first 60 of 120 runs in time order calibrate",
         made_at=MADE_AT,
         version="0.1.0",
-        n_runs=120,
-        n_agents=9,
-        n_questions=519,
+        matrix=_runs(max(120, n_targets)),
         unit="run",
-        verdict="usable",
-        sentences=("Usable: with rasch-cat and 200 questions, all is well.", "For ±2 pp: none."),
-        advised_method=methods[0],
-        advised_budget=advised,
+        advice=Advice(
+            verdict=Verdict.USABLE,
+            sentences=(
+                "Usable: with rasch-cat and 200 questions, all is well.",
+                "For ±2 pp: none.",
+            ),
+            method=methods[0],
+            budget=advised,
+            k_for_pp={},
+        ),
         rows=rows,
-        targets=targets,
         comparisons=pairs,
         skipped=(("cache", "these runs have no `started_at`"),),
         notes=("1 of 121 runs is left out",),
@@ -90,30 +84,65 @@ def hostile_replay(name: str) -> ReplayPage:
         page,
         label=name,
         described=name,
-        sentences=(name, name),
+        advice=replace(page.advice, sentences=(name, name)),
         skipped=((name, name),),
         notes=(name,),
-        targets=tuple(replace(t, run_id=f"{name}{t.run_id}", agent=name) for t in page.targets),
+        matrix=replace(
+            page.matrix,
+            run_ids=tuple(f"{name}{run_id}" for run_id in page.matrix.run_ids),
+            agents=(name,) * page.matrix.n_runs,
+        ),
     )
 
 
-def _row(group: str, method: str, budget: str, k: int, error: float, n_targets: int) -> ReplayRow:
-    return ReplayRow(
+def _runs(n_runs: int) -> ResponseMatrix:
+    passes = np.zeros((n_runs, 519), dtype=np.int16)
+    return ResponseMatrix(
+        passes=passes,
+        trials=passes + 1,
+        run_ids=tuple(f"run-{i:04d}" for i in range(n_runs)),
+        question_ids=tuple(f"question-{j}" for j in range(519)),
+        started_at=(MADE_AT,) * n_runs,
+        agents=tuple(f"agent-{i % 9}" for i in range(n_runs)),
+    )
+
+
+def _targets(truths: np.ndarray, errors: np.ndarray) -> TargetErrors:
+    return TargetErrors(
+        rows=np.arange(len(truths)),
+        full_pass_rate=truths,
+        estimate=truths + errors / 100,
+        absolute_error_pp=np.abs(errors),
+        worst_error_pp=1.5 * errors,
+        first_error_pp=errors,
+    )
+
+
+def _row(
+    group: str, method: str, budget: str, k: int, error: float, targets: TargetErrors
+) -> MetricRow:
+    has_intervals = method == "mirt-cat"
+    return MetricRow(
         group=group,
         method=method,
         budget=budget,
         k=k,
-        mae_pp=float(error),
-        max_error_pp=float(3 * error),
-        bias_pp=float(-error / 9),
+        metrics=ScoreMetrics(
+            mae_pp=float(error),
+            max_error_pp=float(3 * error),
+            bias_pp=float(-error / 9),
+            spearman=0.93,
+            kendall_tau=float(1 - error / 60),
+            execution_fraction=k / 519,
+            coverage_90=0.88 if has_intervals else np.nan,
+            width_90_pp=7.5 if has_intervals else np.nan,
+            n_targets=float(len(targets.rows)),
+        ),
         within_90_pp=float(2 * error),
-        spearman=0.93,
-        kendall_tau=float(1 - error / 60),
-        execution_fraction=k / 519,
-        coverage_90=0.88 if method == "mirt-cat" else None,
-        width_90_pp=7.5 if method == "mirt-cat" else None,
         cpu_s_per_target=0.0123,
         fit_cpu_s=0.4,
-        n_targets=n_targets,
         n_splits=1,
+        n_seeds=1,
+        decides_budget=False,
+        targets=targets,
     )

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from reports.attention import attention_points
-from reports.context import NightlyPage, OpenAlert
+from reports.listings import JobLedger
+from reports.nightly_page import NightlyPage, OpenAlert
 from reports.render import render_nightly
-from tests.reports.sample_page import MADE_AT, empty_page, sample_page
+from tests.reports.sample_page import MADE_AT, empty_page, part, sample_page, with_part
 
 
 def with_health(**changes) -> NightlyPage:
@@ -48,11 +49,12 @@ def test_poor_data_deserve_a_look(changes):
 
 def test_only_the_newest_row_of_a_job_counts():
     page = sample_page()
-    assert any(row.status == "failed" for row in page.jobs)
-    newest = max(page.jobs, key=lambda row: (row.job == "recalibrate", row.started_at))
+    jobs = part(page, JobLedger).jobs
+    assert any(row.status == "failed" for row in jobs)
+    newest = max(jobs, key=lambda row: (row.job == "recalibrate", row.started_at))
     failed = replace(newest, status="failed", message="disk full")
-    rows = (*(row for row in page.jobs if row is not newest), failed)
-    (point,) = attention_points(replace(page, jobs=rows))
+    rows = (*(row for row in jobs if row is not newest), failed)
+    (point,) = attention_points(with_part(page, JobLedger, jobs=rows))
     assert point.text == "The last recalibrate job failed: disk full"
 
 
@@ -71,3 +73,18 @@ def test_alerts_come_first_and_an_empty_history_says_so():
     points = attention_points(replace(empty_page(), open_alerts=(alert,)))
     assert points[0].text.startswith("Open alert since 2026-11-28 03:12 UTC, coverage:")
     assert [point.serious for point in points] == [True, True, False]
+
+
+def test_misses_that_the_level_promises_ask_for_no_attention():
+    page = replace(sample_page(), interval_level=0.5)
+
+    def points(n_missed: int):
+        errors = page.headline.errors
+        missed = tuple(replace(e, last_run_covered=i >= n_missed) for i, e in enumerate(errors))
+        return attention_points(replace(page, headline=replace(page.headline, errors=missed)))
+
+    assert len(page.headline.errors) == 12
+    assert points(6) == ()
+    assert points(10) == ()
+    (point,) = points(11)
+    assert "11 of 12 estimates" in point.text

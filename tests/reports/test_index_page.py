@@ -1,12 +1,13 @@
 """The index over reports: newest first, cut into pages, links that stay in the folder."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from reports.context import IndexPage
-from reports.names import ENTRIES_PER_PAGE, index_pages, report_file_name
+from recurring_eval.errors import InputError
+from reports.index_page import ENTRIES_PER_PAGE, IndexPage, index_pages, report_file_name
 from reports.render import render_index
 from tests.reports.html_text import parse
 from tests.reports.sample_page import DAY, HOSTILE, MADE_AT, sample_index
@@ -70,3 +71,24 @@ def test_file_names_are_plain_and_never_shared():
 def test_file_names_of_nights_sort_by_night():
     nights = [report_file_name("b", "main", DAY + timedelta(days=step)) for step in range(60)]
     assert nights == sorted(nights)
+
+
+@pytest.mark.parametrize("value", [-0.01, 1.01, 62.4, math.nan, math.inf])
+@pytest.mark.parametrize("name", ["pass_rate", "cache_share"])
+def test_shares_of_an_entry_are_fractions(name, value):
+    with pytest.raises(InputError, match=f"`{name}`.*fraction"):
+        replace(sample_index(1).entries[0], **{name: value})
+
+
+@pytest.mark.parametrize("change", [{"expected_error_pp": math.nan}, {"n_attention": -1}])
+def test_numbers_that_an_index_cannot_show_are_refused(change):
+    with pytest.raises(InputError, match=r"use None|not negative"):
+        replace(sample_index(1).entries[0], **change)
+
+
+@pytest.mark.parametrize(
+    "href", ["https://x.example/a", "//x/a.html", "javascript:x", "../a.html", "/a.html", "a b", ""]
+)
+def test_links_are_file_names_beside_the_page(href):
+    with pytest.raises(InputError, match="file name beside the page"):
+        replace(sample_index(1).entries[0], href=href)

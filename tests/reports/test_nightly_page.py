@@ -1,6 +1,5 @@
 """The nightly page as text: self-contained, escaped, deterministic, in budget."""
 
-import functools
 import re
 import subprocess
 import sys
@@ -10,11 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from recurring_eval.records.run import RunKind
-from reports.context import NightlyPage
+from recurring_eval.records import RunKind
+from reports.cache import CacheWindow
+from reports.difficulty import DifficultyMap
+from reports.error_against_k import ErrorsByK
+from reports.listings import FlaggedQuestions, HsprSources, JobLedger, PublishedSubsets
+from reports.nightly_page import NightlyPage
 from reports.render import render_nightly
-from tests.reports.html_text import parse
-from tests.reports.sample_page import HOSTILE, empty_page, hostile_page, sample_page
+from reports.run_history import RunHistory
+from tests.reports.html_text import parse, remembered
+from tests.reports.sample_page import (
+    HOSTILE,
+    empty_page,
+    hostile_page,
+    part,
+    sample_page,
+    with_part,
+)
 
 SECTIONS = (
     "history",
@@ -28,27 +39,30 @@ SECTIONS = (
     "health",
 )
 
-rendering = functools.cache(render_nightly)
+rendering = remembered(render_nightly)
 
 
 def one_run_page() -> NightlyPage:
     page = sample_page(n_runs=8, n_questions=3)
-    return replace(
-        page,
-        history=page.history[:1],
-        partial_estimates=(),
-        difficulty=page.difficulty[:1],
-        errors=page.errors[:1],
-        cache=replace(page.cache, days=page.cache.days[:1]),
-    )
+    for kind, name in (
+        (RunHistory, "runs"),
+        (DifficultyMap, "questions"),
+        (ErrorsByK, "points"),
+        (CacheWindow, "days"),
+    ):
+        page = with_part(page, kind, **{name: getattr(part(page, kind), name)[:1]})
+    return with_part(page, RunHistory, estimates=())
 
 
 @pytest.fixture(scope="module", params=["sample", "empty", "one run", "long", "partial only"])
 def page(request) -> NightlyPage:
     if request.param == "partial only":
         page = sample_page()
-        partial = tuple(replace(p, kind=RunKind.PARTIAL) for p in page.history)
-        return replace(page, history=partial, cache=None)
+        partial = tuple(
+            replace(s, run=replace(s.run, kind=RunKind.PARTIAL))
+            for s in part(page, RunHistory).runs
+        )
+        return with_part(with_part(page, RunHistory, runs=partial), CacheWindow, days=())
     if request.param == "one run":
         return one_run_page()
     return {
@@ -99,16 +113,19 @@ def test_no_undefined_number_is_shown(page):
 
 
 def test_page_is_the_same_text_every_time_and_in_any_order(page):
-    shuffled = replace(
-        page,
-        history=page.history[::-1],
-        partial_estimates=page.partial_estimates[::-1],
-        difficulty=page.difficulty[::-1],
-        errors=page.errors[::-1],
-        flags=page.flags[::-1],
-        subsets=page.subsets[::-1],
-        jobs=page.jobs[::-1],
-    )
+    shuffled = page
+    for kind, name in (
+        (RunHistory, "runs"),
+        (RunHistory, "estimates"),
+        (DifficultyMap, "questions"),
+        (ErrorsByK, "points"),
+        (CacheWindow, "days"),
+        (FlaggedQuestions, "flags"),
+        (PublishedSubsets, "subsets"),
+        (JobLedger, "jobs"),
+    ):
+        values = getattr(part(page, kind), name)
+        shuffled = with_part(shuffled, kind, **{name: values[::-1]})
     rendered = rendering(page)
     assert rendered == render_nightly(page)
     assert rendered == render_nightly(shuffled)
@@ -185,9 +202,9 @@ def test_a_bank_of_5000_questions_with_long_names_stays_in_budget():
     page = sample_page(n_questions=5000)
     long_names = tuple(
         replace(point, question_id=f"{place:05d}" + "<&>" * 300)
-        for place, point in enumerate(page.difficulty)
+        for place, point in enumerate(part(page, DifficultyMap).questions)
     )
-    rendered = rendering(replace(page, difficulty=long_names))
+    rendered = rendering(with_part(page, DifficultyMap, questions=long_names))
     assert len(rendered.encode()) < 2_000_000
     assert "4,400 easier questions not listed here" in rendered
 
@@ -211,15 +228,15 @@ def test_the_sources_of_hspr_are_told_with_how_they_were_chosen():
     assert "Groups 431 of questions that no source tells apart, out of 519 questions" in text
     assert "Passed by no source 13.7% of the questions" in text
     assert "Several settings averaged" in text
-    assert page.hspr.configuration in text
+    assert part(page, HsprSources).configuration in text
     rows = re.findall(r"(release-\d+) \S+ \S+ UTC 100 (\S+%) (\S+%) (\S+) pp( unlike)?", text)
     assert rows[:2] == [
         ("release-4000", "81.0%", "0.0%", "+0.4", ""),
         ("release-4001", "74.0%", "2.0%", "+0.1", ""),
     ]
     assert [row[0] for row in rows if row[4]] == ["release-4003"]
-    staged = replace(page.hspr, n_held_out=27, selection_mae_pp=2.13, estimates=())
-    text = re.sub(r"\s+", " ", parse(rendering(replace(page, hspr=staged))).text)
+    staged = with_part(page, HsprSources, n_held_out=27, selection_mae_pp=2.13, estimates=())
+    text = re.sub(r"\s+", " ", parse(rendering(staged)).text)
     assert "Chosen on 27 held-out sources, mean error there 2.1 pp." in text
     assert "Several settings averaged" not in text
     assert "No run has been estimated by hspr yet" in text
@@ -238,7 +255,7 @@ def test_every_figure_says_how_to_read_it_and_has_its_numbers_in_a_table():
 def test_all_questions_of_a_usual_bank_are_drawn_and_listed():
     page = sample_page()
     document = parse(rendering(page))
-    for point in page.difficulty[::50]:
+    for point in part(page, DifficultyMap).questions[::50]:
         assert point.question_id in document.texts
         assert any(text.startswith(f"{point.question_id}: ") for text in document.texts)
 
@@ -256,8 +273,9 @@ def test_labels_of_a_time_axis_are_distinct(n_runs):
 
 def test_a_method_without_coverage_still_shows_its_error_at_full_width():
     page = sample_page()
-    bare = tuple(replace(error, coverage=None) for error in page.errors)
-    rendered = rendering(replace(page, errors=bare))
+    points = part(page, ErrorsByK).points
+    bare = tuple(replace(error, coverage=None) for error in points)
+    rendered = rendering(with_part(page, ErrorsByK, points=bare))
     assert "Intervals that held the score" not in rendered
     widths = [int(w) for w in re.findall(r'<svg viewBox="[^"]*" width="(\d+)"', rendered)]
     assert len(widths) == 4

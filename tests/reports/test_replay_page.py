@@ -1,6 +1,5 @@
 """The replay page as text: self-contained, escaped, deterministic, complete."""
 
-import functools
 import re
 import subprocess
 import sys
@@ -8,17 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from recurring_eval.errors import InputError
-from reports.charts.replay_error import replay_error_chart
-from reports.charts.replay_series import MAX_COLOURED, method_colours, ranked_methods
-from reports.charts.replay_strips import MAX_DOTS, best_against_others, target_errors_chart
 from reports.render import render_replay
-from reports.replay_context import ReplayPage
-from tests.reports.html_text import parse
+from reports.replay_error import replay_error_chart
+from reports.replay_page import MAX_COLOURED, ReplayPage, method_colours, ranked_methods
+from reports.replay_strips import MAX_DOTS, best_against_others, target_errors_chart
+from tests.reports.html_text import parse, remembered
 from tests.reports.sample_page import HOSTILE
 from tests.reports.sample_replay import METHODS, hostile_replay, sample_replay
 
-rendering = functools.cache(render_replay)
+rendering = remembered(render_replay)
 
 PAGES = {
     "sample": sample_replay,
@@ -53,11 +50,11 @@ def test_page_has_its_charts_tables_and_sentences(page) -> None:
     assert ("groups" in ids) == (len({row.group for row in page.rows}) > 1)
     n_charts = sum(tag == "svg" and key == "role" for tag, key, _ in document.attributes)
     assert n_charts == 2 + bool(page.comparisons) + ("groups" in ids)
-    for sentence in page.sentences:
+    for sentence in page.advice.sentences:
         assert sentence in document.text
     assert "left out: these runs have no `started_at`" in " ".join(document.text.split())
     for row in page.rows:
-        assert f"{row.mae_pp:.2f} pp" in document.text
+        assert f"{row.metrics.mae_pp:.2f} pp" in document.text
 
 
 def test_same_page_same_text_in_another_process() -> None:
@@ -116,9 +113,7 @@ def test_many_runs_are_thinned_but_the_outermost_stay() -> None:
     assert drawing.svg.count("<title>run-") <= 2 * (MAX_DOTS + 1)
     assert "At most" in drawing.note
     for method in ("random", "rsl"):
-        mine = sorted(
-            (t for t in page.targets if t.method == method), key=lambda t: t.first_error_pp
-        )
+        mine = sorted(page.targets(method), key=lambda t: t.first_error_pp)
         for target in (mine[0], mine[-1]):
             assert f"{target.run_id}, {method}" in drawing.svg
 
@@ -130,8 +125,10 @@ def test_differences_are_those_of_the_best_at_the_advised_budget() -> None:
     assert len(pairs) == len(METHODS) - 1
 
 
-def test_values_a_page_cannot_show_are_refused() -> None:
-    row = sample_replay().rows[0]
-    for change in ({"mae_pp": float("nan")}, {"execution_fraction": 1.2}, {"n_targets": -1}):
-        with pytest.raises(InputError):
-            replace(row, **change)
+def test_figures_that_are_not_defined_are_shown_as_unknown() -> None:
+    page = sample_replay()
+    undefined = {name: float("nan") for name in ("spearman", "kendall_tau", "coverage_90")}
+    rows = tuple(replace(row, metrics=replace(row.metrics, **undefined)) for row in page.rows)
+    text = render_replay(replace(page, rows=rows))
+    assert not re.search(r"\b(NaN|nan)\b", text)
+    assert "Rank correlation" not in text

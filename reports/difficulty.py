@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.charts.drawing import CHART_WIDTH, Drawing, LegendItem, colour, inline_data, to_svg
-from reports.context import DifficultyPoint, NightlyPage
+from reports.drawing import CHART_WIDTH, Drawing, LegendItem, colour, inline_data, to_svg
+from reports.section import DataTable, Section, make_table
 from reports.wording import counted, decimal, hover, number, percent
 
 MAX_SQUARES = 1200
+MAX_QUESTION_ROWS = 600
 N_BINS = 30
 MAX_HEIGHT = 280
 _INNER_WIDTH = CHART_WIDTH - 60
@@ -19,24 +20,88 @@ _UNANSWERED = "series-4"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DifficultyPoint:
+    """One question on the difficulty map.
+
+    Attributes
+    ----------
+    difficulty : float
+        Rasch difficulty in logits.
+    pass_rate : float or None
+        Passes over trials in the calibration window; None without a response.
+    n_responses : int
+        Full runs of the window with a valid verdict on it.
+    in_subsets : tuple of int
+        Sizes k of the published subsets that contain it.
+    """
+
+    question_id: str
+    difficulty: float
+    pass_rate: float | None
+    n_responses: int
+    in_subsets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Pile:
     low: float
     questions: list[DifficultyPoint]
 
 
-def marked_subset_size(page: NightlyPage) -> int | None:
-    """Size of the subset marked on the map: the headline's first k, else the smallest."""
-    sizes = {k for point in page.difficulty for k in point.in_subsets}
-    wanted = [error.k for error in page.headline.errors if error.k in sizes]
-    return wanted[0] if wanted else min(sizes, default=None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifficultyMap:
+    """The bank's questions by difficulty; none without a calibration."""
+
+    questions: tuple[DifficultyPoint, ...] = ()
+
+    def section(self) -> Section:
+        """Draw the questions, those of the smallest published subset marked."""
+        k = min((k for point in self.questions for k in point.in_subsets), default=None)
+        subset = (
+            f"Squares of the published k {k} subset stand at the foot of each pile. They should "
+            "rise and fall with the piles: a pile without any is a difficulty the subset does not "
+            "ask about."
+            if k is not None
+            else "No subset is published yet, so none is marked."
+        )
+        return Section(
+            anchor="difficulty",
+            heading="Difficulty map",
+            drawing=difficulty_chart(self.questions, k),
+            reading=(
+                "Each square is a question, placed by its fitted difficulty: far left nearly every "
+                "run passes it, far right nearly none does. Rest on a square to read its name.",
+                subset,
+            ),
+            empty="No difficulties yet: they appear with the first calibration, which needs at "
+            "least two full runs.",
+            tables=(questions_table(self.questions),),
+        )
 
 
-def difficulty_chart(page: NightlyPage) -> Drawing | None:
-    """Draw the bank of `page`, or None without a calibrated question."""
-    if not page.difficulty:
+def questions_table(questions: Sequence[DifficultyPoint]) -> DataTable:
+    """List the bank's questions, hardest first."""
+    return make_table(
+        "Questions, hardest first",
+        ("~Question", "#Difficulty", "#Pass rate", "#Responses", "~In subsets of k"),
+        sorted(questions, key=lambda point: (-point.difficulty, point.question_id)),
+        lambda point: (
+            point.question_id,
+            decimal(point.difficulty),
+            percent(point.pass_rate),
+            number(point.n_responses),
+            ", ".join(str(k) for k in sorted(point.in_subsets)),
+        ),
+        cap=MAX_QUESTION_ROWS,
+        cut_words="easier questions",
+    )
+
+
+def difficulty_chart(questions: Sequence[DifficultyPoint], k: int | None) -> Drawing | None:
+    """Draw the questions, those of the subset of size `k` marked; None without a question."""
+    if not questions:
         return None
-    k = marked_subset_size(page)
-    piles, width = _piles(page.difficulty, k)
+    piles, width = _piles(questions, k)
     legend = [
         LegendItem(label="other questions", swatch="square", colour=_OUTSIDE),
     ]
@@ -44,9 +109,9 @@ def difficulty_chart(page: NightlyPage) -> Drawing | None:
         legend.insert(
             0, LegendItem(label=f"in the k {k} subset", swatch="square", colour=_IN_SUBSET)
         )
-    if any(point.n_responses == 0 for point in page.difficulty):
+    if any(point.n_responses == 0 for point in questions):
         legend.append(LegendItem(label="never answered", swatch="square", colour=_UNANSWERED))
-    stride = -(-len(page.difficulty) // MAX_SQUARES)
+    stride = -(-len(questions) // MAX_SQUARES)
     note = f"Each square stands for up to {number(stride)} questions." if stride > 1 else ""
     return Drawing(svg=_draw(piles, width, k, stride), legend=tuple(legend), note=note)
 

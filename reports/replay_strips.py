@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.charts.drawing import Drawing, LegendItem, colour, inline_data, to_svg
-from reports.charts.replay_series import method_colours
-from reports.replay_context import ReplayComparison, ReplayPage
+from recurring_eval.replay.compare import PairedComparison
+from reports.drawing import Drawing, LegendItem, colour, inline_data, to_svg
+from reports.replay_page import ReplayPage, method_colours
 from reports.wording import clean, clipped, counted, decimal, hover, percent, points, signed_points
 
 MAX_LINES: Final = 16
@@ -30,14 +30,10 @@ def target_errors_chart(page: ReplayPage) -> Drawing | None:
     """Draw every run's error under every method at the advised budget."""
     colours = method_colours(page)
     methods = list(colours)[:MAX_LINES]
-    targets = [t for t in page.targets if t.budget == page.advised_budget]
     marks: list[_Mark] = []
     thinned = False
     for method in methods:
-        mine = sorted(
-            (t for t in targets if t.method == method),
-            key=lambda t: (t.first_error_pp, t.run_id),
-        )
+        mine = sorted(page.targets(method), key=lambda t: (t.first_error_pp, t.run_id))
         step = -(-len(mine) // MAX_DOTS) if mine else 1
         # The outermost runs stay, whatever is left out between them.
         shown = mine if step == 1 else [*mine[:-1:step], mine[-1]]
@@ -62,7 +58,7 @@ def target_errors_chart(page: ReplayPage) -> Drawing | None:
             methods,
             axis="estimate less full pass rate, percentage points",
             name="replay-targets",
-            title=f"Error of each run at budget {page.advised_budget}",
+            title=f"Error of each run at budget {page.advice.budget}",
         ),
         legend=(LegendItem(label="one run, its first estimate", swatch="dot", colour="muted"),),
         note=note.strip(),
@@ -98,7 +94,7 @@ def differences_chart(page: ReplayPage) -> Drawing | None:
             axis=f"mean error of {clipped(clean(pairs[0].first), 40)} less that of the method, "
             "percentage points",
             name="replay-differences",
-            title=f"Paired differences at budget {page.advised_budget}",
+            title=f"Paired differences at budget {page.advice.budget}",
         ),
         legend=(
             LegendItem(label="difference and 95% interval", swatch="interval", colour="muted"),
@@ -107,9 +103,9 @@ def differences_chart(page: ReplayPage) -> Drawing | None:
     )
 
 
-def best_against_others(page: ReplayPage) -> list[ReplayComparison]:
+def best_against_others(page: ReplayPage) -> list[PairedComparison]:
     """Comparisons of the advised budget that the best method there is the first of."""
-    at_budget = [pair for pair in page.comparisons if pair.budget == page.advised_budget]
+    at_budget = [pair for pair in page.comparisons if pair.budget == page.advice.budget]
     return [pair for pair in at_budget if pair.first == at_budget[0].first]
 
 
@@ -123,12 +119,12 @@ def groups_chart(page: ReplayPage) -> Drawing | None:
     marks = [
         _Mark(
             line=row.group,
-            value=row.mae_pp,
+            value=row.metrics.mae_pp,
             colour=own[row.method],
-            text=hover(f"{row.method}, {row.group}: mean error {points(row.mae_pp)}"),
+            text=hover(f"{row.method}, {row.group}: mean error {points(row.metrics.mae_pp)}"),
         )
         for row in page.rows
-        if row.budget == page.advised_budget and row.method in own
+        if row.budget == page.advice.budget and row.method in own
     ]
     return Drawing(
         svg=_draw(
@@ -136,7 +132,7 @@ def groups_chart(page: ReplayPage) -> Drawing | None:
             groups[:MAX_LINES],
             axis="mean error, percentage points",
             name="replay-groups",
-            title=f"Mean error by group at budget {page.advised_budget}",
+            title=f"Mean error by group at budget {page.advice.budget}",
             signed=False,
         ),
         legend=tuple(

@@ -1,26 +1,112 @@
 """Error and interval coverage of each method against the number of questions."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from reports.charts.drawing import Drawing, LegendItem, colour, inline_data, to_svg
-from reports.context import ErrorPoint, NightlyPage
-from reports.wording import clean, counted, hover, percent, points, signed_points
+from reports.drawing import Drawing, LegendItem, colour, inline_data, to_svg
+from reports.section import DataTable, Section, make_table
+from reports.wording import clean, counted, hover, nominal, number, percent, points, signed_points
 
 if TYPE_CHECKING:
     import altair as alt
 
 MAX_METHODS_DRAWN = 6
+MAX_ERROR_ROWS = 120
 PANEL_WIDTH = 315
 _SERIES = tuple(f"series-{position}" for position in range(1, MAX_METHODS_DRAWN + 1))
 
 
-def error_chart(page: NightlyPage) -> Drawing | None:
-    """Draw replayed and checked errors of `page`, or None without any."""
-    methods = _methods(page)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorPoint:
+    """Accuracy of one method at one k.
+
+    Attributes
+    ----------
+    source : {"replay", "check"}
+        Replay: later runs of the calibration window, estimated from the earlier
+        ones. Check: full runs against the calibration in use before them.
+    mae_pp, bias_pp : float
+        Mean absolute and mean signed error (estimate minus full pass rate).
+    coverage : float or None
+        Fraction of intervals that contained the full pass rate.
+    n : int
+        Runs behind the figures.
+    """
+
+    source: Literal["replay", "check"]
+    method: str
+    k: int
+    mae_pp: float
+    bias_pp: float
+    coverage: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorsByK:
+    """Accuracy of every method at every k.
+
+    Attributes
+    ----------
+    level : float
+        Nominal coverage of the intervals.
+    methods : tuple of str
+        Those to draw first, in this order; the others follow by name.
+    """
+
+    level: float
+    methods: tuple[str, ...] = ()
+    points: tuple[ErrorPoint, ...] = ()
+
+    def section(self) -> Section:
+        """Draw error and coverage against the number of questions."""
+        return Section(
+            anchor="error",
+            heading="Error against number of questions",
+            drawing=error_chart(self),
+            reading=(
+                "Left: how far an estimate from k questions is from the full pass rate, on "
+                "average. Lower is better; read across to see what more questions buy.",
+                "Right: how often the interval held the full pass rate. Marks well under the "
+                "dashed line mean intervals are too narrow; few runs scatter widely.",
+                "Filled: later runs of the window replayed against earlier ones. Rings: real full "
+                "runs checked against the calibration in force before them.",
+            ),
+            empty="Nothing to compare yet: errors appear once the window holds enough full runs "
+            "to replay, or a full run has been checked with “recurring-eval check”.",
+            tables=(errors_table(self.points),),
+        )
+
+
+def errors_table(found: Sequence[ErrorPoint]) -> DataTable:
+    """List error figures by method, k and source."""
+    return make_table(
+        "Error and coverage by method and k",
+        ("~Method", "#k", "Source", "#Runs", "#Mean error", "#Bias", "#Coverage"),
+        sorted(found, key=lambda error: (error.method, error.k, error.source)),
+        lambda error: (
+            error.method,
+            number(error.k),
+            error.source,
+            number(error.n),
+            points(error.mae_pp),
+            signed_points(error.bias_pp),
+            percent(error.coverage),
+        ),
+        cap=MAX_ERROR_ROWS,
+        cut_words="further figures",
+    )
+
+
+def error_chart(found: ErrorsByK) -> Drawing | None:
+    """Draw replayed and checked errors, or None without any."""
+    known = {error.method for error in found.points}
+    first = [method for method in found.methods if method in known]
+    methods = list(dict.fromkeys([*first, *sorted(known)]))
     drawn = methods[:MAX_METHODS_DRAWN]
     errors = sorted(
-        (error for error in page.errors if error.method in drawn),
+        (error for error in found.points if error.method in drawn),
         key=lambda error: (drawn.index(error.method), error.source, error.k),
     )
     if not errors:
@@ -37,16 +123,7 @@ def error_chart(page: NightlyPage) -> Drawing | None:
         legend.append(LegendItem(label="replayed full runs", swatch="dot", colour="muted"))
     if "check" in sources:
         legend.append(LegendItem(label="checks of real full runs", swatch="ring", colour="muted"))
-    return Drawing(
-        svg=_draw(errors, colours, level=page.interval_level), legend=tuple(legend), note=note
-    )
-
-
-def _methods(page: NightlyPage) -> list[str]:
-    """Methods in the headline's order, then the others by name."""
-    known = {error.method for error in page.errors}
-    first = [error.method for error in page.headline.errors if error.method in known]
-    return list(dict.fromkeys([*first, *sorted(known)]))
+    return Drawing(svg=_draw(errors, colours, level=found.level), legend=tuple(legend), note=note)
 
 
 def _draw(errors: Sequence[ErrorPoint], colours: dict[str, str], *, level: float) -> str:
@@ -69,7 +146,7 @@ def _draw(errors: Sequence[ErrorPoint], colours: dict[str, str], *, level: float
         lowest = min(share for _, share in covered)
         coverage = _panel(
             [_row(error, share, colours, k_range) for error, share in covered],
-            title=f"Intervals that held the score (aim: {level:.0%})",
+            title=f"Intervals that held the score (aim: {nominal(level)})",
             domain=(max(0.0, min(0.7, lowest - 0.05)), 1.0),
             number_format=".0%",
             width=width,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean, median
 
-from recurring_eval.records.run import RunKind, RunPurpose
-from reports.charts.drawing import (
+from recurring_eval.records import Run, RunKind, RunPurpose, ScoredRun, ScoreEstimate
+from reports.drawing import (
     CHART_WIDTH,
     Drawing,
     LegendItem,
@@ -16,19 +16,61 @@ from reports.charts.drawing import (
     time_axis,
     to_svg,
 )
-from reports.context import HistoryPoint, NightlyPage, PartialEstimate
-from reports.wording import counted, hover, moment, number, percent
+from reports.section import DataTable, Section, make_table
+from reports.wording import counted, hover, moment, nominal, number, percent
 
 MAX_RUNS_DRAWN = 400
 MAX_DAYS_DRAWN = 400
 MAX_ESTIMATES_DRAWN = 200
 TREND_RUNS = 7
+MAX_HISTORY_ROWS = 200
+MAX_ESTIMATE_ROWS = 100
 
 _STYLES: dict[str, tuple[str, str, Swatch]] = {
     "routine": ("series-1", "circle", "dot"),
     "candidate": ("series-3", "square", "square"),
     "experiment": ("series-4", "square", "square"),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatedRun:
+    """A run that was not asked all questions, with its estimate; k is what it was asked for."""
+
+    run: Run
+    k: int
+    estimate: ScoreEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHistory:
+    """Runs with their scores, and partial and adaptive runs with their latest estimate.
+
+    Only full runs are drawn as scores; under-covered ones are hollow. `level` is the nominal
+    coverage of intervals.
+    """
+
+    level: float
+    runs: tuple[ScoredRun, ...] = ()
+    estimates: tuple[EstimatedRun, ...] = ()
+
+    def section(self) -> Section:
+        """Draw pass rates over time."""
+        return Section(
+            anchor="history",
+            heading="Pass rate over time",
+            drawing=history_chart(self),
+            reading=(
+                "Each dot is one full run: the share of its valid questions that passed.",
+                "A diamond is what a partial or adaptive run said the full pass rate would be, its "
+                f"line the {nominal(self.level)} interval. Compare it with the dots around it: "
+                "most lines should reach their height.",
+            ),
+            empty="No full run yet: import one with “recurring-eval import”, and its pass rate "
+            "appears here.",
+            tables=(full_runs_table(self), estimates_table(self)),
+            by_time=True,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +82,9 @@ class _Mark:
     text: str
 
 
-def history_chart(page: NightlyPage) -> Drawing | None:
-    """Draw the runs of `page`, or None when there is nothing to draw."""
-    marks = [_run_mark(point) for point in _drawable(page.history)]
+def history_chart(history: RunHistory) -> Drawing | None:
+    """Draw the runs, or None when there is nothing to draw."""
+    marks = [_run_mark(run) for run in _drawable(history.runs)]
     note = ""
     if len(marks) > MAX_RUNS_DRAWN:
         n_runs = len(marks)
@@ -53,8 +95,8 @@ def history_chart(page: NightlyPage) -> Drawing | None:
         )
     since = marks[0].at if note else None
     estimates = sorted(
-        (e for e in page.partial_estimates if since is None or e.at >= since),
-        key=lambda e: (e.at, e.run_key, e.method, e.k),
+        (e for e in history.estimates if since is None or e.run.started_at >= since),
+        key=_by_start,
     )
     if len(estimates) > MAX_ESTIMATES_DRAWN:
         note += (
@@ -67,21 +109,27 @@ def history_chart(page: NightlyPage) -> Drawing | None:
     return Drawing(svg=svg, legend=_legend(marks, estimates), note=note.strip())
 
 
-def _drawable(history: Sequence[HistoryPoint]) -> list[HistoryPoint]:
-    full = [p for p in history if p.kind == RunKind.FULL and p.pass_rate is not None]
-    return sorted(full, key=lambda point: (point.started_at, point.run_key))
+def _by_start(estimate: EstimatedRun) -> tuple[datetime, str, str, int]:
+    run = estimate.run
+    return run.started_at, run.run_key, estimate.estimate.method, estimate.k
 
 
-def _run_mark(point: HistoryPoint) -> _Mark:
+def _drawable(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    full = [s for s in runs if s.run.kind is RunKind.FULL and s.pass_rate is not None]
+    return sorted(full, key=lambda scored: (scored.run.started_at, scored.run.run_key))
+
+
+def _run_mark(scored: ScoredRun) -> _Mark:
+    run = scored.run
     text = (
-        f"{point.run_key}: {percent(point.pass_rate)} of {number(point.n_valid)} valid, "
-        f"{point.purpose.value}, {moment(point.started_at)}"
+        f"{run.run_key}: {percent(scored.pass_rate)} of {number(scored.n_valid)} valid, "
+        f"{run.purpose.value}, {moment(run.started_at)}"
     )
     return _Mark(
-        at=point.started_at,
-        rate=point.pass_rate or 0.0,
-        style=point.purpose.value,
-        hollow=point.under_covered,
+        at=run.started_at,
+        rate=scored.pass_rate or 0.0,
+        style=run.purpose.value,
+        hollow=run.under_covered,
         text=text,
     )
 
@@ -115,7 +163,7 @@ def _trend(marks: Sequence[_Mark]) -> list[tuple[datetime, float]]:
     ]
 
 
-def _legend(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -> tuple[LegendItem, ...]:
+def _legend(marks: Sequence[_Mark], estimates: Sequence[EstimatedRun]) -> tuple[LegendItem, ...]:
     items = []
     for style, (name, _, swatch) in _STYLES.items():
         if any(mark.style == style and not mark.hollow for mark in marks):
@@ -131,7 +179,7 @@ def _legend(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -> tup
     return tuple(items)
 
 
-def _draw(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -> str:
+def _draw(marks: Sequence[_Mark], estimates: Sequence[EstimatedRun]) -> str:
     import altair as alt
 
     low, high = _rate_domain(marks, estimates)
@@ -197,34 +245,33 @@ def _run_row(mark: _Mark) -> dict[str, object]:
     }
 
 
-def _estimate_row(estimate: PartialEstimate) -> dict[str, object]:
+def _estimate_row(estimated: EstimatedRun) -> dict[str, object]:
+    run, estimate = estimated.run, estimated.estimate
     text = (
-        f"{estimate.run_key}: {estimate.method}, k {estimate.k}: {percent(estimate.estimate)}, "
-        f"{percent(estimate.low)} to {percent(estimate.high)}, {moment(estimate.at)}"
+        f"{run.run_key}: {estimate.method}, k {estimated.k}: {percent(estimate.pass_rate)}, "
+        f"{percent(estimate.low)} to {percent(estimate.high)}, {moment(run.started_at)}"
     )
     return {
-        "t": _ms(estimate.at),
-        "rate": estimate.estimate,
+        "t": _ms(run.started_at),
+        "rate": estimate.pass_rate,
         "low": estimate.low,
         "high": estimate.high,
         "text": hover(text),
     }
 
 
-def _rate_domain(
-    marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]
-) -> tuple[float, float]:
+def _rate_domain(marks: Sequence[_Mark], estimates: Sequence[EstimatedRun]) -> tuple[float, float]:
     """Range of the drawn rates with a margin, at least ten points tall."""
     values = [mark.rate for mark in marks]
-    values += [bound for estimate in estimates for bound in (estimate.low, estimate.high)]
+    values += [bound for e in estimates for bound in (e.estimate.low, e.estimate.high)]
     low, high = min(values) - 0.015, max(values) + 0.015
     spare = max(0.0, 0.1 - (high - low)) / 2
     return max(0.0, low - spare), min(1.0, high + spare)
 
 
-def _time_domain(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -> tuple[int, int]:
+def _time_domain(marks: Sequence[_Mark], estimates: Sequence[EstimatedRun]) -> tuple[int, int]:
     """Range of the drawn times with a margin, at least six hours on either side."""
-    times = [_ms(mark.at) for mark in marks] + [_ms(estimate.at) for estimate in estimates]
+    times = [_ms(mark.at) for mark in marks] + [_ms(e.run.started_at) for e in estimates]
     first, last = min(times), max(times)
     margin = max(21_600_000, (last - first) // 50)
     return first - margin, last + margin
@@ -232,3 +279,46 @@ def _time_domain(marks: Sequence[_Mark], estimates: Sequence[PartialEstimate]) -
 
 def _ms(at: datetime) -> int:
     return round(at.timestamp() * 1000)
+
+
+def full_runs_table(history: RunHistory) -> DataTable:
+    """List full runs, newest first."""
+    full = [scored for scored in history.runs if scored.run.kind is RunKind.FULL]
+    return make_table(
+        "Full runs, newest first",
+        ("~Run", "~Agent", "Started", "Purpose", "#Pass rate", "#Valid", "Remark"),
+        sorted(full, key=lambda s: (s.run.started_at, s.run.run_key), reverse=True),
+        lambda scored: (
+            scored.run.run_key,
+            scored.run.agent,
+            moment(scored.run.started_at),
+            scored.run.purpose.value,
+            percent(scored.pass_rate),
+            number(scored.n_valid),
+            "too few valid verdicts" if scored.run.under_covered else "",
+        ),
+        cap=MAX_HISTORY_ROWS,
+        cut_words="older runs",
+        mark=lambda scored: scored.run.under_covered,
+    )
+
+
+def estimates_table(history: RunHistory) -> DataTable:
+    """List estimates of runs that were not asked all questions, newest first."""
+    return make_table(
+        "Estimates of partial and adaptive runs, newest first",
+        ("~Run", "Started", "~Method", "#k", "#Estimate", "#Low", "#High", "#Level"),
+        sorted(history.estimates, key=_by_start, reverse=True),
+        lambda e: (
+            e.run.run_key,
+            moment(e.run.started_at),
+            e.estimate.method,
+            number(e.k),
+            percent(e.estimate.pass_rate),
+            percent(e.estimate.low),
+            percent(e.estimate.high),
+            nominal(e.estimate.level),
+        ),
+        cap=MAX_ESTIMATE_ROWS,
+        cut_words="older estimates",
+    )

@@ -1,8 +1,10 @@
 """State of the cache window day by day."""
 
-from datetime import UTC, datetime, time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 
-from reports.charts.drawing import (
+from reports.drawing import (
     CHART_WIDTH,
     Drawing,
     LegendItem,
@@ -11,10 +13,11 @@ from reports.charts.drawing import (
     time_axis,
     to_svg,
 )
-from reports.context import CacheDay, NightlyPage
-from reports.wording import counted, percent
+from reports.section import DataTable, Section, make_table
+from reports.wording import counted, number, percent
 
 MAX_DAYS_DRAWN = 120
+MAX_CACHE_ROWS = 60
 
 _STATES = (
     ("settled: passes", "series-1", "n_settled_pass"),
@@ -24,10 +27,80 @@ _STATES = (
 )
 
 
-def cache_chart(page: NightlyPage) -> Drawing | None:
-    """Draw the cache days of `page`, or None when there are none with questions."""
-    days = sorted(page.cache.days, key=lambda day: day.day) if page.cache else []
-    days = [day for day in days if _total(day)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheDay:
+    """Cache window as it stood on one day; the four counts add up to the bank.
+
+    Attributes
+    ----------
+    share_cached : float
+        ``(n_settled_pass + n_settled_fail)`` over the bank's questions.
+    n_settled_pass, n_settled_fail : int
+        Questions nearly always passed, nearly always failed.
+    n_unsettled : int
+        Enough trials, mixed results.
+    n_too_few : int
+        Fewer trials in the window than the cache needs.
+    """
+
+    day: date
+    share_cached: float
+    n_settled_pass: int
+    n_settled_fail: int
+    n_unsettled: int
+    n_too_few: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheWindow:
+    """The cache rule and its state day by day."""
+
+    n_days: int
+    min_trials: int
+    epsilon: float
+    days: tuple[CacheDay, ...] = ()
+
+    def section(self) -> Section:
+        """Draw the state of the cache day by day."""
+        return Section(
+            anchor="cache",
+            heading="Cache window",
+            drawing=cache_chart(self.days),
+            reading=(
+                "Each bar is the bank on one day. The coloured part is settled and need not be "
+                "run again; the grey part must be.",
+                f"A question is settled when at least {self.min_trials} routine trials of the "
+                f"{self.n_days} days before agree, with at most {100 * self.epsilon:g}% "
+                "exceptions. A shrinking coloured part means verdicts started to move.",
+            ),
+            empty="No cache yet: it appears after routine runs on at least one earlier day.",
+            tables=(cache_table(self.days),),
+            by_time=True,
+        )
+
+
+def cache_table(days: Sequence[CacheDay]) -> DataTable:
+    """List the cache window by day, newest first."""
+    return make_table(
+        "Cache window, newest day first",
+        ("Day", "#Settled", "#Passes", "#Fails", "#Not settled", "#Too few trials"),
+        sorted(days, key=lambda day: day.day, reverse=True),
+        lambda day: (
+            day.day.isoformat(),
+            percent(day.share_cached),
+            number(day.n_settled_pass),
+            number(day.n_settled_fail),
+            number(day.n_unsettled),
+            number(day.n_too_few),
+        ),
+        cap=MAX_CACHE_ROWS,
+        cut_words="earlier days",
+    )
+
+
+def cache_chart(found: Sequence[CacheDay]) -> Drawing | None:
+    """Draw the cache days, or None when there are none with questions."""
+    days = sorted((day for day in found if _total(day)), key=lambda day: day.day)
     if not days:
         return None
     note = ""

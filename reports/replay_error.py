@@ -1,11 +1,12 @@
 """Error and rank correlation of each method against the share of questions executed."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from reports.charts.drawing import Drawing, LegendItem, colour, inline_data, to_svg
-from reports.charts.replay_series import OTHER, method_colours
-from reports.replay_context import ReplayPage, ReplayRow
+from recurring_eval.replay.summary import MetricRow
+from reports.drawing import Drawing, LegendItem, colour, inline_data, to_svg
+from reports.replay_page import OTHER, ReplayPage, method_colours
 from reports.wording import clean, decimal, hover, percent, points, signed_points
 
 if TYPE_CHECKING:
@@ -33,24 +34,27 @@ def replay_error_chart(page: ReplayPage) -> Drawing | None:
     ]
     if OTHER in colours.values():
         legend.append(LegendItem(label="other methods", swatch="line", colour=OTHER))
-    off = list(dict.fromkeys(row.method for row in rows if row.mae_pp > ceiling))
+    off = list(dict.fromkeys(row.method for row in rows if row.metrics.mae_pp > ceiling))
     note = f"Off the scale of the left chart: {', '.join(off)}." if off else ""
     return Drawing(svg=_draw(rows, colours, ceiling), legend=tuple(legend), note=note)
 
 
-def _ceiling(rows: Sequence[ReplayRow]) -> float:
+def _ceiling(rows: Sequence[MetricRow]) -> float:
     """Largest error drawn: all of them, unless a few would flatten the others."""
-    errors = sorted(row.mae_pp for row in rows)
+    errors = sorted(row.metrics.mae_pp for row in rows)
     middle = errors[len(errors) // 2]
     largest = max(error for error in errors if error <= _OFF_SCALE * max(middle, 0.1))
     return errors[-1] if errors[-1] <= _OFF_SCALE * largest else largest
 
 
-def _draw(rows: Sequence[ReplayRow], colours: dict[str, str], ceiling: float) -> str:
+def _draw(rows: Sequence[MetricRow], colours: dict[str, str], ceiling: float) -> str:
     import altair as alt
 
-    errors = [_mark(row, row.mae_pp, colours) for row in rows if row.mae_pp <= ceiling]
-    taus = [_mark(row, row.kendall_tau, colours) for row in rows if row.kendall_tau is not None]
+    errors = [
+        _mark(row, row.metrics.mae_pp, colours) for row in rows if row.metrics.mae_pp <= ceiling
+    ]
+    ranked = [row for row in rows if math.isfinite(row.metrics.kendall_tau)]
+    taus = [_mark(row, row.metrics.kendall_tau, colours) for row in ranked]
     panels = [
         _panel(
             errors,
@@ -61,7 +65,7 @@ def _draw(rows: Sequence[ReplayRow], colours: dict[str, str], ceiling: float) ->
         )
     ]
     if taus:
-        lowest = min(row.kendall_tau for row in rows if row.kendall_tau is not None)
+        lowest = min(row.metrics.kendall_tau for row in ranked)
         panels.append(
             _panel(
                 taus,
@@ -138,16 +142,17 @@ def _share_axis(marks: list[Mark]) -> tuple["alt.X", bool]:
     ), False
 
 
-def _mark(row: ReplayRow, value: float, colours: dict[str, str]) -> Mark:
+def _mark(row: MetricRow, value: float, colours: dict[str, str]) -> Mark:
+    m = row.metrics
     return {
-        "share": row.execution_fraction,
+        "share": m.execution_fraction,
         "place": list(colours).index(row.method),
         "value": value,
         "method": clean(row.method),
         "colour": colour(colours[row.method]),
         "text": hover(
-            f"{row.method}, budget {row.budget}: {percent(row.execution_fraction)} executed, "
-            f"mean error {points(row.mae_pp)}, largest {points(row.max_error_pp)}, "
-            f"bias {signed_points(row.bias_pp)}, tau-b {decimal(row.kendall_tau)}"
+            f"{row.method}, budget {row.budget}: {percent(m.execution_fraction)} executed, "
+            f"mean error {points(m.mae_pp)}, largest {points(m.max_error_pp)}, "
+            f"bias {signed_points(m.bias_pp)}, tau-b {decimal(m.kendall_tau)}"
         ),
     }

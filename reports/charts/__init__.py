@@ -1,1 +1,0 @@
-"""Charts of a nightly page, as static SVG that follows the page's colours."""
