@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jobs.harnesses.filtered_dataset import filtered_dataset
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -16,12 +15,17 @@ from jobs.harnesses.json_files import (
     inside,
     read_json,
 )
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import digest, is_timeout, plain_text, settings_text
-from jobs.harnesses.question_key import question_key
-from jobs.harnesses.run_builder import ERROR, TIMEOUT, LoggedVerdict, build_run, missing_reason
-from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import time_of_file, time_of_name
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import (
+    digest,
+    plain_text,
+    question_key,
+    settings_text,
+    time_of_file,
+    time_of_name,
+)
+from jobs.harnesses.run_builder import LoggedVerdict, build_run, error_reason
+from jobs.harnesses.selection import Selection, SelectionContext, filtered_dataset, subset_marked
 from jobs.harnesses.verdict_rule import VerdictRule, choose
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
@@ -130,20 +134,16 @@ def _verdict(case: JsonObject, metric: str, identify: str, rule: VerdictRule) ->
     success = (
         case.get("success") if metric == _SUCCESS else told[0].get("success") if told else None
     )
-    outcome, reason = MISSING, ""
+    outcome = MISSING
     if not errors and isinstance(success, bool):
         outcome = PASS if success else FAIL
         score = as_number(told[0].get("score")) if metric != _SUCCESS else float("nan")
         if rule.threshold is not None and score == score:
             outcome = PASS if score >= rule.threshold else FAIL
-    else:
-        message = errors[0] if errors else f"no result of {metric}"
-        reason = missing_reason(TIMEOUT if is_timeout(message) else ERROR, message)
-    cost = as_number(case.get("evaluationCost"))
     return LoggedVerdict(
         question=question_key(name, typed=False),
         outcome=outcome,
-        reason=reason,
+        reason=error_reason(errors[0] if errors else f"no result of {metric}"),
         duration_s=as_number(case.get("runDuration")),
-        cost=cost,
+        cost=as_number(case.get("evaluationCost")),
     )

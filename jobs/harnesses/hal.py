@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
-from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, read_json
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import plain_text, settings_text
-from jobs.harnesses.question_key import question_key
+from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, as_score, read_json
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import plain_text, question_key, read_time, settings_text
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
 from jobs.harnesses.swe_bench.instances import of_report
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
@@ -71,25 +69,20 @@ class Hal:
         Raises
         ------
         InputError
-            If a task's id has a comma.
+            If the tasks belong to several benchmarks or the id of one has a comma.
         """
-        located = [context.within_task(key) for key in ids]
-        tasks = {task for task, _ in located}
-        if len(tasks) > 1:
-            raise InputError(
-                "the questions belong to several benchmarks of HAL, which one run cannot"
-            )
-        odd = [key for _, key in located if "," in key or key != key.strip()]
+        task, keys = context.within_one_task(ids, tasks="benchmarks of HAL")
+        odd = [key for key in keys if "," in key or key != key.strip()]
         if odd:
             raise InputError(
                 f"HAL takes tasks as a list with commas, so {odd[0]!r} cannot be named"
             )
         return Selection(
             command=shell_command(
-                *("hal-eval", "--benchmark", next(iter(tasks)) or "BENCHMARK"),
-                *("--run_id", context.label, f"--task_ids={','.join(key for _, key in located)}"),
+                *("hal-eval", "--benchmark", task or "BENCHMARK"),
+                *("--run_id", context.label, f"--task_ids={','.join(keys)}"),
             ),
-            files={f"{context.label}.ids.txt": "".join(f"{key}\n" for _, key in located)},
+            files=context.ids_file(keys),
             notes=("add --agent_dir, --agent_function, --agent_name and what else the run needs",),
         )
 
@@ -115,7 +108,7 @@ def _verdicts(document: JsonObject, rule: VerdictRule) -> list[LoggedVerdict]:
             LoggedVerdict(
                 question=key,
                 outcome=outcome,
-                reason=missing_reason(ERROR, value) if outcome == MISSING else "",
+                reason=missing_reason(ERROR, value),
                 duration_s=as_number(seconds.get(key)),
             )
         )
@@ -128,13 +121,11 @@ def _id(value: object) -> str:
 
 def _score(value: object) -> float | None:
     """Score of a task's raw result; None where it has none."""
-    if isinstance(value, bool | int | float):
-        return float(value) if isinstance(value, bool) else as_number(value)
-    for name in _SCORES:
-        score = as_object(value).get(name)
-        if isinstance(score, bool | int | float):
-            return float(score) if isinstance(score, bool) else as_number(score)
-    return None
+    named = as_object(value)
+    scores = [value, *(named.get(name) for name in _SCORES)]
+    return next(
+        (as_score(score) for score in scores if isinstance(score, bool | int | float)), None
+    )
 
 
 def _started(config: JsonObject, run_id: str, timezone: str | None) -> datetime | None:

@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from jobs.harnesses.peek import Peek
+from jobs.harnesses.log_files import LogUnit, Peek
 from jobs.harnesses.selection import Selection, SelectionContext
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.records import RunLog
@@ -91,25 +91,6 @@ class ReadOptions:
     def given_for(self, task: str | None) -> VerdictRule:
         """Answers of the command line for a task."""
         return self.given_by_task.get(task or "", VerdictRule()).over(self.given)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogUnit:
-    """Files that are one log.
-
-    Attributes
-    ----------
-    path : Path
-        The file or folder it is reported under.
-    files : tuple of Path
-        All of its files; `path` itself if it is a file.
-    not_a_log : str or None
-        What it is, if it is to be passed over.
-    """
-
-    path: Path
-    files: tuple[Path, ...]
-    not_a_log: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,8 +216,3 @@ class StreamingHarness(Harness, Protocol):
     def is_large(self, path: Path) -> bool:
         """Whether `open_large` would survey the file; never raises InputError."""
         ...
-
-
-def one_file_units(files: Iterable[Peek]) -> list[LogUnit]:
-    """Each file as a log of its own."""
-    return [LogUnit(path=file.path, files=(file.path,)) for file in files]

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
+from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -15,18 +15,21 @@ from jobs.harnesses.json_files import (
     as_object,
     as_text,
     inside,
+    list_elements,
     read_json,
 )
-from jobs.harnesses.json_stream import list_elements
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import plain_text, settings_text
-from jobs.harnesses.question_key import question_key
+from jobs.harnesses.log_files import LogUnit, Peek
+from jobs.harnesses.log_values import (
+    plain_text,
+    question_key,
+    read_time,
+    settings_text,
+    time_of_file,
+)
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time, time_of_file
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
-from recurring_eval.records import MISSING
 
 _KEYS: Final = frozenset(("instance_id", "stats"))
 _STATS: Final = "per_instance_stats.json"
@@ -110,7 +113,7 @@ def _run_spec(folder: Path) -> JsonObject:
 
 
 def _started(folder: Path, fallback: Path) -> tuple[datetime, list[str]]:
-    """Time of the first request that the scenario's state tells."""
+    """Time of the first request in the state of the scenario, else of the file."""
     try:
         with (folder / "scenario_state.json").open("rb") as file:
             found = [read_time(int(text)) for text in _DATE.findall(file.read(_HEAD))]
@@ -151,14 +154,12 @@ def _choose_stat(rows: Sequence[JsonObject], rule: VerdictRule, task: str) -> st
 def _verdict(row: JsonObject, stat: str, rule: VerdictRule) -> LoggedVerdict:
     key = question_key(row.get("instance_id"), typed=False)
     means = _means(row)
-    outcome = score_outcome(
-        means.get(stat, float("nan")), rule.threshold, where=f"instance {key!r}"
-    )
+    score = means.get(stat, float("nan"))
     trial = row.get("train_trial_index")
     return LoggedVerdict(
         question=key,
-        outcome=outcome,
-        reason=missing_reason(ERROR, f"no {stat}") if outcome == MISSING else "",
+        outcome=score_outcome(score, rule.threshold, where=f"instance {key!r}"),
+        reason=missing_reason(ERROR, f"no {stat}"),
         trial=trial + 1 if isinstance(trial, int) and 0 <= trial < 30_000 else None,
         duration_s=means.get("inference_runtime", float("nan")),
     )

@@ -1,9 +1,10 @@
-"""JSON from files nobody vouches for: one clear line for whatever is wrong."""
+"""JSON from files nobody vouches for, whole or streamed: one clear line for whatever is wrong."""
 
+import codecs
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from recurring_eval.errors import InputError
 
@@ -104,8 +105,170 @@ def as_number(value: object) -> float:
         return float("nan")
 
 
+def as_score(value: object) -> float:
+    """Return the value if it is a number, 1 or 0 if it is a truth value, else NaN."""
+    return float(value) if isinstance(value, bool) else as_number(value)
+
+
 def inside(value: object, *keys: str) -> object:
     """Follow keys through nested objects; None where one is missing."""
     for key in keys:
         value = as_object(value).get(key)
     return value
+
+
+LARGEST_ENTRY: Final = 64 << 20
+"""Characters of one value or list element."""
+
+_CHUNK: Final = 1 << 20
+_SPACE: Final = " \t\r\n"
+_CUT: Final = 16
+"""A syntax error this near the end of what was read may only be for want of the rest."""
+
+
+def object_entries(
+    stream: BinaryIO, *, lists: Collection[str] = ()
+) -> Iterator[tuple[str, object]]:
+    """Keys and values of the outermost object, in order; NaN and Infinity are accepted.
+
+    Parameters
+    ----------
+    stream : BinaryIO
+        UTF-8.
+    lists : collection of str
+        Keys whose value, where it is a list, is given element by element under the key.
+
+    Raises
+    ------
+    InputError
+        If the stream is empty, cut short, nested too deeply or no JSON object.
+    """
+    text = _Text(stream)
+    if not text.peek():
+        raise InputError("is empty")
+    text.expect("{")
+    if text.peek() == "}":
+        text.expect("}")
+    else:
+        while True:
+            key = text.value()
+            if not isinstance(key, str):
+                raise InputError("is no JSON: a key is not text")
+            text.expect(":")
+            if key in lists and text.peek() == "[":
+                for element in _elements(text):
+                    yield key, element
+            else:
+                yield key, text.value()
+            if text.expect(",}") == "}":
+                break
+    if text.peek():
+        raise InputError("is no JSON: text follows its end")
+
+
+def list_elements(stream: BinaryIO) -> Iterator[object]:
+    """Elements of the outermost list.
+
+    Raises
+    ------
+    InputError
+        As `object_entries` does.
+    """
+    text = _Text(stream)
+    if not text.peek():
+        raise InputError("is empty")
+    yield from _elements(text)
+    if text.peek():
+        raise InputError("is no JSON: text follows its end")
+
+
+def _elements(text: "_Text") -> Iterator[object]:
+    text.expect("[")
+    if text.peek() == "]":
+        text.expect("]")
+        return
+    while True:
+        yield text.value()
+        if text.expect(",]") == "]":
+            return
+
+
+class _Text:
+    """Decoded text of a stream with a position in it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._json = json.JSONDecoder()
+        self._buffer = ""
+        self._at = 0
+        self._is_over = False
+
+    def peek(self) -> str:
+        """Next character that is not space; empty at the end."""
+        while True:
+            while self._at < len(self._buffer):
+                if self._buffer[self._at] not in _SPACE:
+                    return self._buffer[self._at]
+                self._at += 1
+            if not self._read(_CHUNK):
+                return ""
+
+    def expect(self, characters: str) -> str:
+        """Take the next character, which must be one of these."""
+        found = self.peek()
+        if not found:
+            raise InputError("is cut short: the JSON does not end")
+        if found not in characters:
+            raise InputError(f"is no JSON: {found!r} stands where {characters[0]!r} should")
+        self._at += 1
+        return found
+
+    def value(self) -> object:
+        """Take the next value."""
+        if not self.peek():
+            raise InputError("is cut short: the JSON does not end")
+        while True:
+            value, end, problem = self._decoded()
+            # A number at the end of the buffer may go on after it: ``1``, ``1.``, ``1e+``.
+            rest = self._buffer[end : end + 3]
+            whole = len(rest) > len("e+") or not set(rest) <= set(".eE+-")
+            if problem is None and (whole or (self._is_over and not rest)):
+                self._at = end
+                return value
+            if len(self._buffer) - self._at > LARGEST_ENTRY:
+                raise InputError(f"has an entry of more than {LARGEST_ENTRY >> 20} MB")
+            more = self._read(max(_CHUNK, len(self._buffer) - self._at))
+            if not more and (problem is not None or rest):
+                raise InputError("is cut short: the JSON does not end") from problem
+
+    def _decoded(self) -> tuple[object, int, json.JSONDecodeError | None]:
+        try:
+            value, end = self._json.raw_decode(self._buffer, self._at)
+        except json.JSONDecodeError as error:
+            cut = error.pos >= len(self._buffer) - _CUT or error.msg.startswith("Unterminated")
+            if not cut or (self._is_over and error.pos < len(self._buffer.rstrip(_SPACE))):
+                if error.msg.startswith("Unterminated"):
+                    raise InputError("is cut short: the JSON does not end") from None
+                raise InputError(f"is no JSON: {error.msg}") from None
+            return None, self._at, error
+        except RecursionError:
+            raise InputError("is JSON nested too deeply") from None
+        except ValueError as error:
+            # Python refuses integers of thousands of digits.
+            raise InputError(f"is no usable JSON: {str(error)[:80]}") from None
+        return value, end, None
+
+    def _read(self, size: int) -> bool:
+        """Read on; whether there was anything."""
+        if self._is_over:
+            return False
+        content = self._stream.read(size)
+        try:
+            text = self._decoder.decode(content, final=not content)
+        except UnicodeDecodeError:
+            raise InputError("is not UTF-8") from None
+        self._is_over = not content
+        self._buffer = self._buffer[self._at :] + text
+        self._at = 0
+        return bool(content)

@@ -7,23 +7,29 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.filtered_dataset import filtered_dataset
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
     as_number,
     as_object,
+    as_score,
     as_text,
     inside,
     read_json,
 )
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import digest, plain_text, settings_text
-from jobs.harnesses.question_key import choose_id_field, keys_of
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import (
+    choose_id_field,
+    digest,
+    keys_of,
+    plain_text,
+    read_time,
+    settings_text,
+    time_of_file,
+)
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
-from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time, time_of_file
+from jobs.harnesses.selection import Selection, SelectionContext, filtered_dataset, subset_marked
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING
@@ -32,6 +38,7 @@ _TABLE_KEYS: Final = frozenset(("columns", "data"))
 _SUFFIXES: Final = ("/value", "/score")
 _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
 _ASKED: Final = ("inputs", "input", "question", "prompt", "request")
+_NO_SCORE: Final = missing_reason(ERROR, "no score")
 _WORDS: Final = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "pass": 1.0, "fail": 0.0}
 
 Row = Mapping[str, object]
@@ -70,17 +77,13 @@ class MlFlow:
         verdicts, notes = _verdicts(rows, keys, metrics[metric], rule)
         started, note = _started(rows, unit.path)
         run_id, is_own = _run_id(rows, unit.path)
-        names = [
-            plain_text(value)
-            for row in rows[:1]
-            for key, value in as_object(row.get("tags")).items()
-        ]
+        names = [plain_text(value) for value in as_object(rows[0].get("tags")).values()]
         model = _common(rows, "mlflow.modelId")
         run = build_run(
             verdicts,
             run_key=run_id,
             task=None,
-            agent=options.agent or _common(rows, "agent") or "unknown",
+            agent=options.agent or _common(rows, "agent"),
             harness=self.name,
             started_at=started,
             agent_config=settings_text(
@@ -155,7 +158,7 @@ def _metrics(rows: Sequence[Row]) -> dict[str, list[str]]:
 
 def _score(value: object) -> float | None:
     if isinstance(value, bool | int | float):
-        return float(value) if isinstance(value, bool) else as_number(value)
+        return as_score(value)
     return _WORDS.get(value.strip().lower()) if isinstance(value, str) else None
 
 
@@ -192,10 +195,10 @@ def _verdicts(
             left_out += len(verdicts) if key in found else 0
             found.setdefault(key, verdicts)
     verdicts = [verdict for group in found.values() for verdict in group]
-    lost = [key for key in dict.fromkeys(keys) if key not in found]
     verdicts += [
-        LoggedVerdict(question=key, outcome=MISSING, reason=missing_reason(ERROR, "no score"))
-        for key in lost
+        LoggedVerdict(question=key, outcome=MISSING, reason=_NO_SCORE)
+        for key in dict.fromkeys(keys)
+        if key not in found
     ]
     notes = []
     if left_out:
@@ -208,13 +211,12 @@ def _verdicts(
 
 def _verdict(key: str, row: Row, column: str, rule: VerdictRule) -> LoggedVerdict:
     score = _score(row[column])
-    outcome = score_outcome(
-        float("nan") if score is None else score, rule.threshold, where=f"question {key!r}"
-    )
+    if score is None:
+        score = float("nan")
     return LoggedVerdict(
         question=key,
-        outcome=outcome,
-        reason=missing_reason(ERROR, "no score") if outcome == MISSING else "",
+        outcome=score_outcome(score, rule.threshold, where=f"question {key!r}"),
+        reason=_NO_SCORE,
         started_at=read_time(row.get("request_time")),
         duration_s=as_number(row.get("execution_duration")) / 1000.0,
     )

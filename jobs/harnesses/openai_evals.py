@@ -6,14 +6,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
-from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, as_text, json_lines
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import is_timeout, plain_text, settings_text
-from jobs.harnesses.question_key import question_key
-from jobs.harnesses.run_builder import ERROR, TIMEOUT, LoggedVerdict, build_run, missing_reason
+from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.json_files import JsonObject, as_list, as_object, as_score, as_text, json_lines
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import (
+    plain_text,
+    question_key,
+    read_time,
+    seconds_between,
+    settings_text,
+)
+from jobs.harnesses.run_builder import LoggedVerdict, build_run, error_reason
 from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
@@ -62,15 +66,16 @@ class OpenAiEvals:
             raise InputError("names no eval and run in its first line")
         rule = options.rule(self.name, task)
         judged = _judge(events.samples, rule, task)
-        functions = [plain_text(name) for name in as_list(events.spec.get("completion_fns"))]
+        functions = map(plain_text, as_list(events.spec.get("completion_fns")))
+        model = "+".join(filter(None, functions))
         run = build_run(
             judged,
             run_key=run_id,
             task=task,
-            agent=options.agent or "+".join(filter(None, functions)),
+            agent=options.agent or model,
             harness=self.name,
             started_at=read_time(events.spec.get("created_at"), options.timezone),
-            agent_config=settings_text(model="+".join(filter(None, functions))),
+            agent_config=settings_text(model=model),
             subset_id=subset_marked([unit.path.name, plain_text(events.spec.get("created_by"))]),
             asked=[key for key, sample in events.samples.items() if not _has_result(sample)],
         )
@@ -129,7 +134,7 @@ def _add(sample: _Sample, event: JsonObject, timezone: str | None) -> None:
         sample.matches.append(data["correct"] is True)
     elif kind == "metrics":
         sample.metrics |= {
-            key: float(value) if isinstance(value, bool) else as_number(value)
+            key: as_score(value)
             for key, value in data.items()
             if isinstance(value, bool | int | float)
         }
@@ -167,7 +172,7 @@ def _judge(samples: dict[str, _Sample], rule: VerdictRule, task: str) -> list[Lo
 def _verdict(
     key: str, sample: _Sample, metric: str, reading: str, rule: VerdictRule
 ) -> LoggedVerdict:
-    outcome, reason = MISSING, ""
+    outcome = MISSING
     if metric == "match":
         if sample.matches:
             told = {"any": any(sample.matches), "all": all(sample.matches)}
@@ -175,10 +180,8 @@ def _verdict(
     else:
         score = sample.metrics.get(metric, float("nan"))
         outcome = score_outcome(score, rule.threshold, where=f"sample {key!r}")
-    if outcome == MISSING:
-        message = sample.error or "no verdict"
-        reason = missing_reason(TIMEOUT if is_timeout(message) else ERROR, message)
     seconds = float("nan")
     if len(sample.times) > 1:
-        seconds = (max(sample.times) - min(sample.times)).total_seconds()
+        seconds = seconds_between(min(sample.times), max(sample.times))
+    reason = error_reason(sample.error or "no verdict")
     return LoggedVerdict(question=key, outcome=outcome, reason=reason, duration_s=seconds)

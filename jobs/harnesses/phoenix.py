@@ -4,23 +4,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jobs.harnesses.filtered_dataset import filtered_dataset
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
     as_number,
     as_object,
+    as_score,
     as_text,
     inside,
     read_json,
 )
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import digest, is_timeout, plain_text, settings_text
-from jobs.harnesses.question_key import question_key
-from jobs.harnesses.run_builder import ERROR, TIMEOUT, LoggedVerdict, build_run, missing_reason
-from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import (
+    digest,
+    plain_text,
+    question_key,
+    read_time,
+    seconds_between,
+    settings_text,
+)
+from jobs.harnesses.run_builder import LoggedVerdict, build_run, error_reason
+from jobs.harnesses.selection import Selection, SelectionContext, filtered_dataset, subset_marked
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
@@ -75,7 +80,7 @@ class Phoenix:
             run_key=run_key
             or f"phoenix-{digest([[_example(r), r.get('start_time')] for r in runs])}",
             task=plain_text(experiment.get("dataset_id")) or None,
-            agent=options.agent or plain_text(metadata.get("agent")) or "unknown",
+            agent=options.agent or plain_text(metadata.get("agent")),
             harness=self.name,
             agent_config=settings_text(
                 agent_version=metadata.get("agent_version"), model=metadata.get("model")
@@ -127,38 +132,28 @@ def _verdict(
     key = question_key(_example(run), typed=False)
     result = as_object(results.get(annotator))
     error = plain_text(run.get("error")) or plain_text(result.get("error"))
-    outcome = MISSING
-    if not error:
-        outcome = _outcome(result, rule, key)
-    message = error or f"no score of {annotator}"
     started, ended = read_time(run.get("start_time")), read_time(run.get("end_time"))
     trial = run.get("repetition_number")
-    milliseconds = as_number(run.get("latency_ms"))
+    seconds = seconds_between(started, ended)
     return LoggedVerdict(
         question=key,
-        outcome=outcome,
-        reason=missing_reason(TIMEOUT if is_timeout(message) else ERROR, message)
-        if outcome == MISSING
-        else "",
+        outcome=MISSING if error else _outcome(result, rule, key),
+        reason=error_reason(error or f"no score of {annotator}"),
         trial=trial if isinstance(trial, int) and not isinstance(trial, bool) else None,
         started_at=started,
         finished_at=ended,
-        duration_s=(ended - started).total_seconds()
-        if started and ended
-        else milliseconds / 1000.0,
+        duration_s=seconds if seconds == seconds else as_number(run.get("latency_ms")) / 1000.0,
     )
 
 
 def _outcome(result: JsonObject, rule: VerdictRule, key: str) -> int:
     score, label = result.get("score"), as_text(result.get("label")).strip().lower()
     if isinstance(score, bool | int | float):
-        value = float(score) if isinstance(score, bool) else as_number(score)
-        return score_outcome(value, rule.threshold, where=f"example {key!r}")
+        return score_outcome(as_score(score), rule.threshold, where=f"example {key!r}")
     if not label:
         return MISSING
     if label not in _PASS_WORDS | _FAIL_WORDS:
-        known = rule.counts.get(label)
-        if known is None:
+        if label not in rule.counts:
             raise InputError(
                 f"example {key!r} has the label {label[:40]!r} and no score; say what it is with "
                 f"--count {label[:40]}=pass (or fail, missing; it is remembered)"

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.harnesses.discovery import FoundLog, find_logs
 from jobs.harnesses.harness import LargeLog, ReadOptions, StreamingHarness
-from jobs.harnesses.registry import harnesses_named
+from jobs.harnesses.registry import FoundLog, find_logs, harnesses_named
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.harnesses.harness import LogUnit, ReadOptions
+from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.log_files import LogUnit
 from jobs.harnesses.py_test.reader import PyTest
 from tests.roundtrip.environments import run_command, tool_environment
 from tests.roundtrip.projects import calibrated, check_recognised, selected

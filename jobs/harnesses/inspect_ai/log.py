@@ -14,8 +14,7 @@ from typing import BinaryIO, Final, Self, cast
 import pyarrow as pa
 
 from jobs.harnesses.inspect_ai.samples import Sample, read_sample
-from jobs.harnesses.json_files import JsonObject, as_object
-from jobs.harnesses.json_stream import list_elements, object_entries
+from jobs.harnesses.json_files import JsonObject, as_object, list_elements, object_entries
 from recurring_eval.errors import InputError
 
 LARGEST_MEMBER: Final = 1 << 30

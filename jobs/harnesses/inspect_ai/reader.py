@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.inspect_ai.log import HEADER, START, read_archive, read_json_log
 from jobs.harnesses.inspect_ai.samples import choose_scorer, judge, sample_ids
 from jobs.harnesses.json_files import JsonObject, as_list, as_object, as_text, inside
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.question_key import logged_id
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import logged_id, read_time
 from jobs.harnesses.run_builder import build_run
 from jobs.harnesses.selection import (
     Selection,
@@ -20,7 +20,6 @@ from jobs.harnesses.selection import (
     shell_command,
     subset_marked,
 )
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, as_text, inside
-from jobs.harnesses.question_key import question_key
+from jobs.harnesses.log_values import question_key, read_time
 from jobs.harnesses.run_builder import (
     ERROR,
     INVALIDATED,
@@ -16,7 +16,6 @@ from jobs.harnesses.run_builder import (
     LoggedVerdict,
     missing_reason,
 )
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING

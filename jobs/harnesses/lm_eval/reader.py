@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
+from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -19,10 +19,10 @@ from jobs.harnesses.json_files import (
     read_json,
 )
 from jobs.harnesses.lm_eval.samples import SampleRow, judge_rows, read_rows
-from jobs.harnesses.peek import Peek
+from jobs.harnesses.log_files import LogUnit, Peek
+from jobs.harnesses.log_values import read_time
 from jobs.harnesses.run_builder import build_run
 from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
-from jobs.harnesses.times import read_time
 from recurring_eval.errors import InputError
 
 _RESULT_KEYS: Final = frozenset(("results", "configs", "n-shot"))

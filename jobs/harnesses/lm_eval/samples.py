@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from jobs.harnesses.json_files import as_list, as_number, as_text, inside, json_lines
-from jobs.harnesses.question_key import check_id, question_key
+from jobs.harnesses.log_values import check_id, question_key
 from jobs.harnesses.run_builder import SKIPPED, LoggedVerdict, missing_reason
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError

@@ -22,10 +22,9 @@ from jobs.harnesses.json_files import (
     read_json,
 )
 from jobs.harnesses.junit_xml import read_junit, root_of
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import is_timeout, plain_text
+from jobs.harnesses.log_files import Peek
+from jobs.harnesses.log_values import is_timeout, plain_text, read_time
 from jobs.harnesses.run_builder import ERROR, TIMEOUT, missing_reason
-from jobs.harnesses.times import read_time
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import digest, settings_text
+from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.log_files import LogUnit, Peek
+from jobs.harnesses.log_values import (
+    CONTENT,
+    choose_id_field,
+    digest,
+    keys_of,
+    logged_id,
+    settings_text,
+    time_of_file,
+)
 from jobs.harnesses.promptfoo.export import (
     DESCRIPTION,
     FORMS,
@@ -19,10 +27,8 @@ from jobs.harnesses.promptfoo.export import (
     form_of,
     read_export,
 )
-from jobs.harnesses.question_key import CONTENT, choose_id_field, keys_of, logged_id
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
-from jobs.harnesses.times import time_of_file
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog

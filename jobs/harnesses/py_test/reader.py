@@ -7,16 +7,21 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
+from jobs.harnesses.harness import LogFile, ReadOptions
 from jobs.harnesses.junit_xml import root_of
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import plain_text, settings_text
-from jobs.harnesses.py_test.outcomes import TestCase, judge, last_tries, with_trials
-from jobs.harnesses.py_test.reports import Session, read_json_session, read_junit_session
-from jobs.harnesses.question_key import check_id
+from jobs.harnesses.log_files import LogUnit, Peek
+from jobs.harnesses.log_values import check_id, plain_text, read_time, settings_text
+from jobs.harnesses.py_test.reports import (
+    Session,
+    TestCase,
+    judge,
+    last_tries,
+    read_json_session,
+    read_junit_session,
+    with_trials,
+)
 from jobs.harnesses.run_builder import LoggedVerdict, build_run
 from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule, choose
 from recurring_eval.errors import InputError
 

@@ -13,7 +13,7 @@ from jobs.harnesses.json_files import (
     inside,
     read_json,
 )
-from jobs.harnesses.question_key import check_id
+from jobs.harnesses.log_values import check_id
 from jobs.harnesses.run_builder import ERROR, NOT_RUN, SKIPPED, LoggedVerdict, missing_reason
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError

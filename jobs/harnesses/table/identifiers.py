@@ -1,5 +1,6 @@
 """Ids of runs and questions as text, and numbers of trials."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -7,8 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.harnesses.question_key import check_id
+from jobs.harnesses.log_values import check_id
 from jobs.harnesses.table.columns import Column, RawTable, normalised
+from jobs.harnesses.table.verdict_words import says_yes
 from recurring_eval.errors import InputError
 
 _ALWAYS_RANKED: Final = ("seed", "k")
@@ -232,3 +234,23 @@ def _rank_within(
     if trial.max() > _MOST_TRIALS:
         raise InputError(f"a question has more than {_MOST_TRIALS} trials in one run")
     return np.asarray(trial, dtype=np.int16)[inverse]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What holds for a file as a whole, where only a part of its rows is at hand."""
+
+    trials: TrialColumn
+    says_yes: bool
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Column]) -> "FileFacts":
+        """Look at all rows, or at a part of them."""
+        return cls(
+            trials=TrialColumn.of(columns.get("trial")), says_yes=says_yes(columns["verdict"])
+        )
+
+    def __or__(self, other: "FileFacts") -> "FileFacts":
+        return FileFacts(
+            trials=self.trials | other.trials, says_yes=self.says_yes or other.says_yes
+        )

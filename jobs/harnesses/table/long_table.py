@@ -1,19 +1,291 @@
-"""Long tables as a harness: one row per run, question and trial."""
+"""Rows of scattered runs, brought together through temporary files."""
 
 import codecs
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.table.columns import NAMES, RawTable, choose_columns, normalised
-from jobs.harnesses.table.large_table import LARGE_ROWS, LargeTable, open_large
-from jobs.harnesses.table.parquet_file import read_parquet, row_count
-from jobs.harnesses.table.run_logs import build_run_logs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.table.columns import (
+    NAMES,
+    Column,
+    RawTable,
+    choose_columns,
+    choose_names,
+    has_content,
+    normalised,
+)
+from jobs.harnesses.table.identifiers import FileFacts, read_keys
+from jobs.harnesses.table.parquet_file import ParquetTable, read_parquet, row_count
+from jobs.harnesses.table.run_logs import build_run_logs, runs_of_rows
 from jobs.harnesses.table.text_files import read_csv, read_jsonl
 from recurring_eval.errors import InputError
+
+_NUMBER: Final = "\0row"
+
+
+def spooled_parts(
+    batches: Iterator[pa.Table],
+    parts_of: Callable[[pa.Table], NDArray[np.intp]],
+    *,
+    n_parts: int,
+) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+    """Gather the rows of each part from a stream of rows in any order.
+
+    Parameters
+    ----------
+    batches : iterator of pyarrow.Table
+    parts_of : callable
+        Part of each row of a batch, shape (n_rows,).
+    n_parts : int
+
+    Yields
+    ------
+    rows : pyarrow.Table
+        All rows of a part, in the order of the stream.
+    numbers : ndarray of int64, shape (n_rows,)
+        Number of each row in the stream, from 1.
+    """
+    with tempfile.TemporaryDirectory(prefix="recurring-eval-") as folder:
+        paths = [Path(folder, f"{number}.parquet") for number in range(n_parts)]
+        _distribute(batches, parts_of, paths)
+        for path in paths:
+            rows = pq.read_table(path)
+            path.unlink()
+            numbers = rows.column(_NUMBER).to_numpy()
+            yield rows.drop_columns([_NUMBER]), numbers
+
+
+def _distribute(
+    batches: Iterator[pa.Table],
+    parts_of: Callable[[pa.Table], NDArray[np.intp]],
+    paths: list[Path],
+) -> None:
+    writers: dict[int, pq.ParquetWriter] = {}
+    n_rows = 0
+    try:
+        for batch in batches:
+            numbers = pa.array(np.arange(n_rows + 1, n_rows + batch.num_rows + 1))
+            n_rows += batch.num_rows
+            part = parts_of(batch)
+            order = np.argsort(part, kind="stable")
+            rows = batch.append_column(_NUMBER, numbers).take(pa.array(order))
+            starts = np.flatnonzero(np.diff(part[order], prepend=-1))
+            ends = [*starts[1:].tolist(), len(part)]
+            for start, end in zip(starts.tolist(), ends, strict=True):
+                number = int(part[order[start]])
+                if number not in writers:
+                    writers[number] = pq.ParquetWriter(paths[number], rows.schema)
+                writers[number].write_table(rows.slice(start, end - start))
+    finally:
+        for writer in writers.values():
+            writer.close()
+
+
+LARGE_ROWS: Final = 1_000_000
+PART_ROWS: Final = 500_000
+_BATCH_ROWS: Final = 250_000
+_SURVEYED: Final = ("run", "benchmark", "question", "trial", "verdict")
+
+RunName = tuple[str | None, str]
+"""Benchmark, if a column names it, and id of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargeTable:
+    """A large file, of which everything but the rows themselves is known.
+
+    Attributes
+    ----------
+    file : ParquetTable
+    chosen : mapping of str to str
+        Meaning -> normalised name of its column.
+    notes : tuple of str
+    facts : FileFacts
+    questions : mapping of (str or None) to frozenset of str
+        Questions by benchmark; None where the table names no benchmark.
+    parts : tuple of tuple of RunName
+        Runs that are read together, in order.
+    is_sorted : bool
+        Whether the rows of each run stand together, so that parts are ranges of rows.
+    rows_of_parts : tuple of int
+        Rows of each part.
+    """
+
+    file: ParquetTable
+    chosen: Mapping[str, str]
+    notes: tuple[str, ...]
+    facts: FileFacts
+    questions: Mapping[str | None, frozenset[str]]
+    parts: tuple[tuple[RunName, ...], ...]
+    is_sorted: bool
+    rows_of_parts: tuple[int, ...]
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        return sum(len(runs) for runs in self.parts)
+
+    def read_parts(self, options: ReadOptions, *, harness: str) -> Iterator[LogFile]:
+        """Read the runs, some at a time; every run is in one part, whole.
+
+        Raises
+        ------
+        InputError
+            As soon as a part has something that cannot be read.
+        """
+        for table in self._tables():
+            columns = self._columns(table)
+            runs, notes = build_run_logs(table, columns, options, harness=harness, facts=self.facts)
+            yield LogFile(runs=runs, notes=(*self.notes, *notes))
+
+    def _columns(self, table: RawTable) -> dict[str, Column]:
+        return {meaning: table.columns[name] for meaning, name in self.chosen.items()}
+
+    def _tables(self) -> Iterator[RawTable]:
+        names = sorted(set(self.chosen.values()))
+        batches = self.file.batches(names, _BATCH_ROWS)
+        if self.is_sorted:
+            first = 1
+            for rows in cut(batches, self.rows_of_parts):
+                yield self.file.table(rows, first)
+                first += rows.num_rows
+            return
+        part_of = {run: number for number, runs in enumerate(self.parts) for run in runs}
+
+        def parts_of(rows: pa.Table) -> NDArray[np.intp]:
+            run, known = _runs(self.file.table(rows, 1), self.chosen)
+            return np.array([part_of[name] for name in known], dtype=np.intp)[run]
+
+        for rows, numbers in spooled_parts(batches, parts_of, n_parts=len(self.parts)):
+            yield self.file.table(rows, numbers)
+
+
+def open_large(path: Path) -> LargeTable:
+    """Survey a Parquet file in constant memory.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or lacks a column or an id.
+    """
+    file = ParquetTable.open(path)
+    chosen, notes = choose_names(file.written, file.headers, lambda name: _is_filled(file, name))
+    survey = _Survey(chosen)
+    surveyed = sorted({chosen[meaning] for meaning in _SURVEYED if meaning in chosen})
+    for rows in file.batches(surveyed, _BATCH_ROWS):
+        survey.add(file.table(rows, survey.n_rows + 1))
+    parts = survey.parts()
+    return LargeTable(
+        file=file,
+        chosen=chosen,
+        notes=tuple(notes),
+        facts=survey.facts(),
+        questions={key: frozenset(names) for key, names in survey.questions.items()},
+        parts=tuple(tuple(runs) for runs, _ in parts),
+        is_sorted=survey.is_sorted(),
+        rows_of_parts=tuple(n_rows for _, n_rows in parts),
+    )
+
+
+def cut(batches: Iterator[pa.Table], sizes: Collection[int]) -> Iterator[pa.Table]:
+    """Join batches and cut them into tables of the given numbers of rows."""
+    held: list[pa.Table] = []
+    n_held = 0
+    for size in sizes:
+        while n_held < size:
+            batch = next(batches)
+            held.append(batch)
+            n_held += batch.num_rows
+        joined = pa.concat_tables(held)
+        yield joined.slice(0, size)
+        held = [joined.slice(size)]
+        n_held -= size
+
+
+class _Survey:
+    """Grows with each batch of rows, by no more than the names in it."""
+
+    def __init__(self, chosen: Mapping[str, str]) -> None:
+        self._chosen = chosen
+        self._facts: FileFacts | None = None
+        self._rows: dict[RunName, list[int]] = {}  # first and last row, and how many
+        self.questions: dict[str | None, set[str]] = {}
+        self.n_rows = 0
+
+    def add(self, table: RawTable) -> None:
+        columns = {
+            meaning: table.columns[self._chosen[meaning]]
+            for meaning in _SURVEYED
+            if meaning in self._chosen
+        }
+        facts = FileFacts.of(columns)
+        self._facts = facts if self._facts is None else self._facts | facts
+        run, names = _runs(table, self._chosen)
+        codes, first, counts = np.unique(run, return_index=True, return_counts=True)
+        last = len(run) - 1 - np.unique(run[::-1], return_index=True)[1]
+        for code, start, end, count in zip(
+            codes.tolist(), first.tolist(), last.tolist(), counts.tolist(), strict=True
+        ):
+            known = self._rows.setdefault(names[code], [self.n_rows + start, 0, 0])
+            known[1] = self.n_rows + end
+            known[2] += count
+        questions = read_keys(table, columns["question"], "question")
+        benchmark_of = [names[code][0] for code in range(len(names))]
+        if len(set(benchmark_of)) == 1:
+            self.questions.setdefault(benchmark_of[0], set()).update(questions.names)
+        else:
+            pairs = np.unique(run.astype(np.int64) * len(questions.names) + questions.codes)
+            for pair in pairs.tolist():
+                code, question = divmod(pair, len(questions.names))
+                self.questions.setdefault(benchmark_of[code], set()).add(questions.names[question])
+        self.n_rows += table.n_rows
+
+    def facts(self) -> FileFacts:
+        assert self._facts is not None  # noqa: S101  # a large file has rows
+        return self._facts
+
+    def is_sorted(self) -> bool:
+        return all(last - first + 1 == count for first, last, count in self._rows.values())
+
+    def parts(self) -> list[tuple[list[RunName], int]]:
+        """Gather the runs, in the order of their first rows, to parts; with the rows of each."""
+        parts: list[tuple[list[RunName], int]] = []
+        runs: list[RunName] = []
+        n_rows = 0
+        for run, (_, _, count) in sorted(self._rows.items(), key=lambda item: item[1][0]):
+            runs.append(run)
+            n_rows += count
+            if n_rows >= PART_ROWS:
+                parts.append((runs, n_rows))
+                runs, n_rows = [], 0
+        return [*parts, (runs, n_rows)] if runs else parts
+
+
+def _runs(table: RawTable, chosen: Mapping[str, str]) -> tuple[NDArray[np.int32], list[RunName]]:
+    """Run of each row, and the names of the runs."""
+    columns = {
+        meaning: table.columns[chosen[meaning]]
+        for meaning in ("run", "benchmark")
+        if meaning in chosen
+    }
+    run, names, benchmarks = runs_of_rows(table, columns)
+    return run, list(zip(benchmarks, names, strict=True))
+
+
+def _is_filled(file: ParquetTable, name: str) -> bool:
+    return any(
+        has_content(file.table(rows, 1).columns[name]) for rows in file.batches([name], _BATCH_ROWS)
+    )
+
 
 _SUFFIXES: Final = frozenset((".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"))
 _PARQUET_MARK: Final = b"PAR1"

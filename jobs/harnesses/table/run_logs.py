@@ -10,21 +10,16 @@ from numpy.typing import NDArray
 
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.table.columns import Column, RawTable
-from jobs.harnesses.table.file_facts import FileFacts
-from jobs.harnesses.table.identifiers import (
-    Keys,
-    SharedNames,
-    read_keys,
-    read_trials,
-)
+from jobs.harnesses.table.identifiers import FileFacts, Keys, SharedNames, read_keys, read_trials
 from jobs.harnesses.table.run_facts import (
+    NO_TIME,
     UNKNOWN_AGENT,
     Facts,
     RunFacts,
     amounts,
     drop_repeated_rows,
+    read_times,
 )
-from jobs.harnesses.table.times import NO_TIME, read_times
 from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog, RunPurpose

@@ -11,14 +11,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
-from jobs.harnesses.peek import Peek
+from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import time_of_name
 from jobs.harnesses.table.columns import KNOWN, NAMES, Column, RawTable, choose_columns, normalised
 from jobs.harnesses.table.parquet_file import read_parquet
 from jobs.harnesses.table.run_logs import build_run_logs
 from jobs.harnesses.table.text_files import read_csv, read_header
 from jobs.harnesses.table.verdict_words import may_be_verdict
-from jobs.harnesses.times import time_of_name
 from recurring_eval.errors import InputError
 
 _RUN: Final = frozenset((*NAMES["run"], "agent", "model"))

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
+from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.log_files import LogUnit
 from jobs.harnesses.table.long_table import LongTable
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.records import FAIL, MISSING, PASS, RunLog

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.harnesses.harness import LogUnit, ReadOptions
-from jobs.harnesses.table import large_table
-from jobs.harnesses.table.large_table import open_large
-from jobs.harnesses.table.long_table import LongTable
+from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.log_files import LogUnit
+from jobs.harnesses.table import long_table as large_table
+from jobs.harnesses.table.long_table import LongTable, open_large
 from jobs.importing.report import merged_notes
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog

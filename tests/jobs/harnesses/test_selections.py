@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.harnesses.inspect_ai.reader import InspectAi
-from jobs.harnesses.question_key import logged_id, question_key
+from jobs.harnesses.log_values import logged_id, question_key
 from jobs.harnesses.selection import (
     SelectionContext,
     glob_literal,
