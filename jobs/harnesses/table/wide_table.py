@@ -1,4 +1,4 @@
-"""Which way a wide table lies: a row per run, or a column per run."""
+"""Wide tables: matrices of verdicts with a row per run, or a column per run."""
 
 import csv
 import io
@@ -156,7 +156,7 @@ class WideTable:
         InputError
             Saying what is wrong, and what to add where the table leaves something open.
         """
-        raw = _read_all(unit.path)
+        raw = read_wide(unit.path)
         layout = layout_of(raw.headers)
         if layout is None:
             raise InputError(
@@ -178,7 +178,7 @@ class WideTable:
 def _is_wide(file: Peek) -> bool:
     if file.head.startswith(_PARQUET):
         try:
-            raw = _read_all(file.path)
+            raw = read_wide(file.path)
         except (InputError, OSError):
             return False
         layout = layout_of(raw.headers)
@@ -206,12 +206,30 @@ def _is_wide(file: Peek) -> bool:
     return holds_verdicts(whole[:_ROWS_SEEN], layout)
 
 
-def _read_all(path: Path) -> RawTable:
-    """Every column, by its position."""
+def read_wide(path: Path, *, row_word: str = "row") -> RawTable:
+    """Read every column of a table, by its position as text.
+
+    Parameters
+    ----------
+    path : Path
+        CSV or Parquet.
+    row_word : str
+        What the rows of CSV are called where one has too few or too many cells.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged or has no rows.
+    """
+
+    def everything(headers: list[str]) -> dict[str, int]:
+        return {str(at): at for at in range(len(headers))}
+
     with path.open("rb") as file:
         is_parquet = file.read(4) == _PARQUET
-    reader = read_parquet if is_parquet else read_csv
-    return reader(path, wanted=lambda headers: {str(at): at for at in range(len(headers))})
+    if is_parquet:
+        return read_parquet(path, wanted=everything)
+    return read_csv(path, wanted=everything, row_word=row_word)
 
 
 def _of_row_per_run(raw: RawTable, layout: Layout) -> RawTable:
