@@ -183,11 +183,6 @@ class LargeLog(Protocol):
         """Questions by benchmark; None where the log names none."""
         ...
 
-    @property
-    def n_runs(self) -> int:
-        """Number of runs."""
-        ...
-
     def read_parts(self, options: ReadOptions, *, harness: str) -> Iterator[LogFile]:
         """Read the runs, each in one part and whole.
 
@@ -203,8 +198,8 @@ class LargeLog(Protocol):
 class StreamingHarness(Harness, Protocol):
     """Also reads logs that are too large for memory."""
 
-    def open_large(self, path: Path) -> LargeLog | None:
-        """Survey a large log; None if it can be read at once.
+    def open_large(self, path: Path) -> LargeLog:
+        """Survey a large log.
 
         Raises
         ------
@@ -214,5 +209,5 @@ class StreamingHarness(Harness, Protocol):
         ...
 
     def is_large(self, path: Path) -> bool:
-        """Whether `open_large` would survey the file; never raises InputError."""
+        """Whether a file is to be read with `open_large`; never raises InputError."""
         ...

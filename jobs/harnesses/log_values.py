@@ -52,10 +52,10 @@ def digest(value: object) -> str:
 
 def is_timeout(text: object) -> bool:
     """Whether the name or message of an error is that of a timeout."""
-    return isinstance(text, str) and _TIMEOUT.search(text[:2000]) is not None
+    return isinstance(text, str) and TIMEOUT_WORDS.search(text[:2000]) is not None
 
 
-_TIMEOUT: Final = re.compile(r"time[ _-]?d?[ _-]?out|deadline exceeded", re.IGNORECASE)
+TIMEOUT_WORDS: Final = re.compile(r"time[ _-]?d?[ _-]?out|deadline exceeded", re.IGNORECASE)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

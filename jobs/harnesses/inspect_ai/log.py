@@ -1,4 +1,4 @@
-"""Members of zip archives nobody vouches for, read without ever writing them out."""
+"""Logs of Inspect AI in both forms: zip archives, which nobody vouches for, and JSON."""
 
 import io
 import re

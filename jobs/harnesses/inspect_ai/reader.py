@@ -91,14 +91,36 @@ class InspectAi:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a run configuration with exactly these samples.
+        """Give a run configuration, the one form that takes any id.
+
+        Inspect matches each entry as a shell pattern, so patterns are escaped; it pads ids of
+        digits to one length, so 7 and "007" cannot be told apart; and it strips the task's own
+        name before a colon, so such ids are written with it twice.
 
         Raises
         ------
         InputError
             If an id cannot be selected, or not without another.
         """
-        return select_samples(ids, context)
+        task, keys = context.within_one_task(ids, tasks="tasks of Inspect AI")
+        _refuse_twins(ids, context)
+        name = task or context.benchmark
+        config = {
+            "eval_config": {"sample_id": [_pattern(key, name) for key in keys]},
+            "tags": [context.mark],
+            "metadata": {"subset_id": context.subset_id},
+        }
+        file = f"{context.label}.json"
+        return Selection(
+            command=shell_command(
+                "inspect", "eval", "TASK_FILE", "--run-config", context.path_of(file)
+            ),
+            files={file: json.dumps(config, indent=1) + "\n"},
+            notes=(
+                f"put the file of task {name!r} in the place of TASK_FILE, and add --model and "
+                "what else the run needs; leave out --limit and --sample-id",
+            ),
+        )
 
 
 def _is_log(file: Peek) -> bool:
@@ -137,8 +159,7 @@ def _tags(header: JsonObject, spec: JsonObject) -> list[str]:
 
 
 def _subset(tags: Sequence[str], metadata: Mapping[str, object]) -> str | None:
-    named = [f"subset:{value}" for key, value in metadata.items() if key == "subset_id"]
-    return subset_marked([*tags, *named, *metadata.values()])
+    return subset_marked([*tags, f"subset:{metadata.get('subset_id')}", *metadata.values()])
 
 
 def _agent(metadata: Mapping[str, object], spec: JsonObject) -> str:
@@ -156,46 +177,6 @@ def _agent_config(metadata: Mapping[str, object], spec: JsonObject) -> str:
 
 
 _DIGITS = 20
-
-
-def select_samples(ids: Sequence[str], context: SelectionContext) -> Selection:
-    """Give a run configuration, the one form that takes any id.
-
-    Inspect matches each entry as a shell pattern, so patterns are escaped; it pads ids of
-    digits to one length, so 7 and "007" cannot be told apart; and it strips the task's own
-    name before a colon, so such ids are written with it twice.
-
-    Raises
-    ------
-    InputError
-        If an id cannot be selected, or not without another.
-    """
-    located = [context.within_task(key) for key in ids]
-    tasks = {task for task, _ in located}
-    if len(tasks) > 1:
-        raise InputError(
-            f"the questions belong to {len(tasks)} tasks of Inspect AI, which one selection cannot "
-            "name safely; import each task as a benchmark of its own"
-        )
-    task = context.task if tasks == {context.task} else next(iter(tasks))
-    _refuse_twins(ids, context)
-    name = task or context.benchmark
-    config = {
-        "eval_config": {"sample_id": [_pattern(key, name) for _, key in located]},
-        "tags": [context.mark],
-        "metadata": {"subset_id": context.subset_id},
-    }
-    file = f"{context.label}.json"
-    return Selection(
-        command=shell_command(
-            "inspect", "eval", "TASK_FILE", "--run-config", context.path_of(file)
-        ),
-        files={file: json.dumps(config, indent=1) + "\n"},
-        notes=(
-            f"put the file of task {name!r} in the place of TASK_FILE, and add --model and what "
-            "else the run needs; leave out --limit and --sample-id",
-        ),
-    )
 
 
 def _refuse_twins(ids: Sequence[str], context: SelectionContext) -> None:

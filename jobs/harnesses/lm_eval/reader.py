@@ -91,14 +91,16 @@ class LmEval:
             finished_at=read_time(started.timestamp() + seconds),
             agent_config=_agent_config(results),
             tags=_tags(results, task),
-            subset_id=subset_of(results, task) or subset_marked(unit.path.absolute().parts[-4:-1]),
+            # The selection puts it into the metadata of each task.
+            subset_id=as_text(inside(results, "configs", task, "metadata", "subset_id"))
+            or subset_marked(unit.path.absolute().parts[-4:-1]),
         )
         if rule.question is None and found.id_fields:
             notes.append(
                 "questions are known by doc_hash; --question FIELD takes a field of the documents,"
                 f" here one of {', '.join(found.id_fields)}"
             )
-        locators = {task: locators_of(task, found.rows)} if found.in_order else {}
+        locators = {task: _locators_of(task, found.rows)} if found.in_order else {}
         if not found.in_order:
             notes.append(
                 "doc_id was ignored: lm-eval labels documents wrongly when they were asked out of"
@@ -107,14 +109,40 @@ class LmEval:
         return LogFile(runs=(run,), notes=tuple(notes), has_tasks=True, locators=locators)
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a file of positions.
+        """Give the positions of the documents in a file.
+
+        They are ascending, for lm-eval labels documents wrongly when they are not.
 
         Raises
         ------
         InputError
             If the position of a document is not known.
         """
-        return select_documents(ids, context)
+        positions: dict[str, set[int]] = {}
+        for locator in context.located(ids, "the position in the dataset"):
+            parsed = parse_json(locator.encode())
+            task, *rest = as_list(parsed)
+            found = {item for item in as_list(rest[0] if rest else None) if isinstance(item, int)}
+            positions.setdefault(as_text(task), set()).update(found)
+        tasks = sorted(positions)
+        if any("," in task for task in tasks):
+            raise InputError("lm-eval cannot run a task with a comma in its name")
+        file = f"{context.label}.json"
+        samples = {task: sorted(positions[task]) for task in tasks}
+        return Selection(
+            command=shell_command(
+                *("lm_eval", "run", "--tasks", ",".join(tasks)),
+                *("--samples", context.path_of(file), "--log_samples"),
+                *("--output_path", context.label),
+                *("--metadata", json.dumps({"subset_id": context.subset_id})),
+            ),
+            files={file: json.dumps(samples) + "\n"},
+            notes=(
+                "add --model, --model_args and what else the run needs; leave out --limit",
+                "positions are those of the newest imported run; they move when the dataset "
+                "changes",
+            ),
+        )
 
 
 def _is_results(file: Peek) -> bool:
@@ -199,58 +227,10 @@ def _float(value: object) -> object:
         return None
 
 
-def locators_of(task: str, rows: Iterable[SampleRow]) -> dict[str, str]:
+def _locators_of(task: str, rows: Iterable[SampleRow]) -> dict[str, str]:
     """Task and positions of each document, for documents alike are the same question."""
     positions: dict[str, set[int]] = {}
     for row in rows:
         if row.doc_id is not None:
             positions.setdefault(row.key, set()).add(row.doc_id)
     return {key: json.dumps([task, sorted(found)]) for key, found in positions.items()}
-
-
-def select_documents(ids: Sequence[str], context: SelectionContext) -> Selection:
-    """Give the positions of the documents in a file.
-
-    They are ascending, for lm-eval labels documents wrongly when they are not.
-
-    Raises
-    ------
-    InputError
-        If the position of a document is not known.
-    """
-    positions: dict[str, set[int]] = {}
-    for locator in context.located(ids, "the position in the dataset"):
-        parsed = parse_json(locator.encode())
-        task, *rest = as_list(parsed)
-        found = {item for item in as_list(rest[0] if rest else None) if isinstance(item, int)}
-        positions.setdefault(as_text(task), set()).update(found)
-    tasks = sorted(positions)
-    if any("," in task for task in tasks):
-        raise InputError("lm-eval cannot run a task with a comma in its name")
-    file = f"{context.label}.json"
-    samples = {task: sorted(positions[task]) for task in tasks}
-    return Selection(
-        command=shell_command(
-            "lm_eval",
-            "run",
-            "--tasks",
-            ",".join(tasks),
-            "--samples",
-            context.path_of(file),
-            "--log_samples",
-            "--output_path",
-            context.label,
-            "--metadata",
-            json.dumps({"subset_id": context.subset_id}),
-        ),
-        files={file: json.dumps(samples) + "\n"},
-        notes=(
-            "add --model, --model_args and what else the run needs; leave out --limit",
-            "positions are those of the newest imported run; they move when the dataset changes",
-        ),
-    )
-
-
-def subset_of(results: object, task: str) -> str | None:
-    """Subset id that the selection put into the metadata of each task."""
-    return as_text(inside(results, "configs", task, "metadata", "subset_id")) or None

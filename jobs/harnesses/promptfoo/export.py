@@ -1,4 +1,4 @@
-"""YAML from files nobody vouches for."""
+"""Exports of promptfoo in their five forms, as rows of answers."""
 
 import csv
 import io
@@ -23,8 +23,8 @@ from jobs.harnesses.json_files import (
 )
 from jobs.harnesses.junit_xml import read_junit, root_of
 from jobs.harnesses.log_files import Peek
-from jobs.harnesses.log_values import is_timeout, plain_text, read_time
-from jobs.harnesses.run_builder import ERROR, TIMEOUT, missing_reason
+from jobs.harnesses.log_values import plain_text, read_time
+from jobs.harnesses.run_builder import ERROR, error_reason
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
@@ -97,7 +97,7 @@ class Row:
         What tells tests apart where nothing names them: the vars, or the description.
     outcome : int
     reason : str
-        Of a missing verdict.
+        Why the verdict is missing, if it is.
     scores : mapping of str to float
         By the `metric` of assertions.
     uid : str
@@ -129,12 +129,8 @@ def row_of_result(result: object, *, number: int) -> Row:
     success = entry.get("success")
     if not isinstance(success, bool):
         raise InputError(f"result {number} has no `success`; it is no row of promptfoo")
-    outcome, reason = (PASS if success else FAIL), ""
-    # `error` is filled in for failed assertions too, so only the code tells of errors.
-    if entry.get("failureReason") == _ERROR:
-        message = as_text(entry.get("error"))
-        kind = TIMEOUT if is_timeout(message) else ERROR
-        outcome, reason = MISSING, missing_reason(kind, message)
+    # `error` is filled in for failed assertions too, so only the code tells errors apart.
+    is_error = entry.get("failureReason") == _ERROR
     test = as_object(entry.get("testCase"))
     variables = as_object(entry.get("vars")) or as_object(test.get("vars"))
     metadata = as_object(test.get("metadata")) or as_object(entry.get("metadata"))
@@ -151,8 +147,8 @@ def row_of_result(result: object, *, number: int) -> Row:
         prompt=plain_text(entry.get("promptId"))[:12],
         fields=fields_of(description, variables, metadata),
         content=variables if variables or not description else description,
-        outcome=outcome,
-        reason=reason,
+        outcome=MISSING if is_error else PASS if success else FAIL,
+        reason=error_reason(as_text(entry.get("error"))),
         scores=scores,
         uid=plain_text(entry.get("id")),
         duration_s=as_number(entry.get("latencyMs")) / 1000.0,
@@ -281,7 +277,7 @@ def _of_junit(path: Path) -> Export:
                 fields=fields_of(description, {}, {}),
                 content=description or f"test {match[1]}",
                 outcome=outcome,
-                reason=missing_reason(ERROR) if outcome == MISSING else "",
+                reason=ERROR,
                 duration_s=_seconds(case.seconds),
             )
         )
@@ -337,7 +333,7 @@ def _of_csv(path: Path) -> Export:
                     fields=fields_of(description, told, {}),
                     content=told or description,
                     outcome=outcome,
-                    reason=missing_reason(ERROR) if outcome == MISSING else "",
+                    reason=ERROR,
                     scores={key: as_number(value) for key, value in found.items()},
                 )
             )

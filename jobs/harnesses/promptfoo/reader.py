@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -110,14 +110,56 @@ class Promptfoo:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a pattern on the descriptions of these tests.
+        """Give a pattern on the descriptions, the one thing promptfoo picks single tests by.
 
         Raises
         ------
         InputError
-            If they have none of their own.
+            If a test has no description, or shares it with another.
         """
-        return select_tests(ids, context)
+        by_key = dict(context.locators)
+        if context.rule.question == "description":
+            by_key |= {
+                key: str(logged_id(key)) for key in {*ids, *context.bank_ids} - by_key.keys()
+            }
+        lost = [key for key in ids if not by_key.get(key)]
+        if lost:
+            raise InputError(
+                f"promptfoo picks tests by their description, and that of {len(lost)} is not "
+                f"known, among them {lost[0]!r}; give each test a description of its own (its id "
+                "will do) and import a JSON export of a full run first"
+            )
+        chosen = {by_key[key] for key in ids}
+        others = [key for key, text in by_key.items() if text in chosen and key not in set(ids)]
+        if others or len(chosen) < len(ids):
+            twin = others[0] if others else ids[0]
+            raise InputError(
+                f"promptfoo picks tests by their description, and {by_key[twin]!r:.80} is that of "
+                "several; "
+                "give each test its own and import a full run again"
+            )
+        pattern = "^(" + "|".join(_literal(by_key[key]) for key in ids) + ")$"
+        label = context.label
+        output = f"{label}.json"
+        return Selection(
+            command=shell_command(
+                *("promptfoo", "eval", "-c", "CONFIG", "--filter-pattern", pattern),
+                *(
+                    "--tag",
+                    f"subset={context.subset_id}",
+                    "--no-cache",
+                    "-o",
+                    context.path_of(output),
+                ),
+            ),
+            files={f"{label}.pattern.txt": pattern + "\n"},
+            notes=(
+                "put the configuration in the place of CONFIG; leave out the other --filter "
+                "options",
+                f"import {output}; promptfoo ends with status 100 when a test failed, and with 0 "
+                "even when the pattern matched nothing",
+            ),
+        )
 
 
 def _stem(path: Path) -> str:
@@ -163,16 +205,9 @@ def _completed(export: Export, form: Form, beside: Sequence[Path]) -> tuple[Expo
             )
         if FORMS.index(_form(path)) < FORMS.index(form):
             # Imported alone, beside a fuller export: that one names the run.
-            export = Export(
-                rows=other.rows,
-                eval_id=other.eval_id,
-                started_at=other.started_at,
-                tags=other.tags,
-                description=other.description,
-            )
-            form = _form(path)
+            export, form = other, _form(path)
         elif export.started_at is None and other.started_at is not None:
-            export = Export(rows=export.rows, started_at=other.started_at)
+            export = replace(export, started_at=other.started_at)
     return export, notes
 
 
@@ -211,7 +246,7 @@ def _verdict(key: str, row: Row, metric: str, rule: VerdictRule) -> LoggedVerdic
     if metric != _SUCCESS and outcome != MISSING:
         score = row.scores.get(metric, float("nan"))
         outcome = score_outcome(score, rule.threshold, where=f"test {key!r}")
-        reason = missing_reason(ERROR, f"no score {metric}") if outcome == MISSING else ""
+        reason = missing_reason(ERROR, f"no score {metric}")
     return LoggedVerdict(
         question=key, outcome=outcome, reason=reason, duration_s=row.duration_s, cost=row.cost
     )
@@ -239,50 +274,6 @@ def _descriptions(keys: Sequence[str], rows: Sequence[Row]) -> Mapping[str, str]
 
 
 _SPECIAL: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
-
-
-def select_tests(ids: Sequence[str], context: SelectionContext) -> Selection:
-    """Give a pattern on the descriptions, the one thing promptfoo picks single tests by.
-
-    Raises
-    ------
-    InputError
-        If a test has no description, or shares it with another.
-    """
-    by_key = dict(context.locators)
-    if context.rule.question == "description":
-        by_key |= {key: str(logged_id(key)) for key in {*ids, *context.bank_ids} - by_key.keys()}
-    lost = [key for key in ids if not by_key.get(key)]
-    if lost:
-        raise InputError(
-            f"promptfoo picks tests by their description, and that of {len(lost)} is not known, "
-            f"among them {lost[0]!r}; give each test a description of its own (its id will do) and "
-            "import a JSON export of a full run first"
-        )
-    chosen = {by_key[key] for key in ids}
-    others = [key for key, text in by_key.items() if text in chosen and key not in set(ids)]
-    if others or len(chosen) < len(ids):
-        twin = others[0] if others else ids[0]
-        raise InputError(
-            f"promptfoo picks tests by their description, and {by_key[twin]!r:.80} is that of "
-            "several; "
-            "give each test its own and import a full run again"
-        )
-    pattern = "^(" + "|".join(_literal(by_key[key]) for key in ids) + ")$"
-    label = context.label
-    output = f"{label}.json"
-    return Selection(
-        command=shell_command(
-            *("promptfoo", "eval", "-c", "CONFIG", "--filter-pattern", pattern),
-            *("--tag", f"subset={context.subset_id}", "--no-cache", "-o", context.path_of(output)),
-        ),
-        files={f"{label}.pattern.txt": pattern + "\n"},
-        notes=(
-            "put the configuration in the place of CONFIG; leave out the other --filter options",
-            f"import {output}; promptfoo ends with status 100 when a test failed, and with 0 even "
-            "when the pattern matched nothing",
-        ),
-    )
 
 
 def _literal(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -105,14 +105,37 @@ class PyTest:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a file of node ids.
+        """Give a file of node ids, which pytest takes as ``@FILE``, one per line.
 
         Raises
         ------
         InputError
-            If one is not known.
+            If a question's node id is not known.
         """
-        return select_nodes(ids, context)
+        nodes = [context.locators.get(key, key) for key in ids]
+        odd = [node for node in nodes if not _NODE.fullmatch(node) or "\n" in node or "\r" in node]
+        if odd:
+            raise InputError(
+                f"the node id of {len(odd)} questions is not known, among them {odd[0]!r}; import "
+                "a report of a full run that was made with -o junit_family=xunit1, or with "
+                "--json-report"
+            )
+        label = context.label
+        return Selection(
+            command=shell_command(
+                *("pytest", f"@{context.path_of(f'{label}.ids.txt')}"),
+                *("-o", "junit_family=xunit1", "-o", f"junit_suite_name={label}"),
+                f"--junitxml={context.path_of(f'{label}.xml')}",
+            ),
+            files=context.ids_file(nodes),
+            notes=(
+                "run it in pytest's root folder, from which node ids are counted; one that no "
+                "longer exists stops the session; to repeat, run it again, for --count changes the "
+                "node ids",
+                f"import {label}.xml; for a JSON report, add --json-report"
+                f" --json-report-file={label}.json and keep its name, the only place for the mark",
+            ),
+        )
 
 
 def _read_session(unit: LogUnit, options: ReadOptions) -> tuple[Session, list[str]]:
@@ -131,17 +154,9 @@ def _read_session(unit: LogUnit, options: ReadOptions) -> tuple[Session, list[st
             notes.append(f"{path.name} of the same session was not used: it {error}")
     first = sessions[0]
     # The XML report has the suite's name and properties, the JSON report the node ids.
-    return (
-        Session(
-            cases=first.cases,
-            started_at=first.started_at,
-            seconds=first.seconds,
-            names=tuple(name for session in sessions for name in session.names),
-            facts={key: text for session in sessions for key, text in session.facts.items()},
-            guessed_ids=first.guessed_ids,
-        ),
-        notes,
-    )
+    names = tuple(name for session in sessions for name in session.names)
+    facts = {key: text for session in sessions for key, text in session.facts.items()}
+    return replace(first, names=names, facts=facts), notes
 
 
 def _start(file: Peek) -> datetime | None:
@@ -188,35 +203,3 @@ def _verdict(case: TestCase, field: str, rule: VerdictRule) -> LoggedVerdict:
 
 
 _NODE: Final = re.compile(r"[^-@\s:][^\n\r]*\.(py|txt|rst|md|ya?ml|json)(::.*)?", re.DOTALL)
-
-
-def select_nodes(ids: Sequence[str], context: SelectionContext) -> Selection:
-    """Give a file of node ids, which pytest takes as ``@FILE``, one per line.
-
-    Raises
-    ------
-    InputError
-        If a question's node id is not known.
-    """
-    nodes = [context.locators.get(key, key) for key in ids]
-    odd = [node for node in nodes if not _NODE.fullmatch(node) or "\n" in node or "\r" in node]
-    if odd:
-        raise InputError(
-            f"the node id of {len(odd)} questions is not known, among them {odd[0]!r}; import a "
-            "report of a full run that was made with -o junit_family=xunit1, or with --json-report"
-        )
-    label = context.label
-    return Selection(
-        command=shell_command(
-            *("pytest", f"@{context.path_of(f'{label}.ids.txt')}"),
-            *("-o", "junit_family=xunit1", "-o", f"junit_suite_name={label}"),
-            f"--junitxml={context.path_of(f'{label}.xml')}",
-        ),
-        files={f"{label}.ids.txt": "".join(f"{node}\n" for node in nodes)},
-        notes=(
-            "run it in pytest's root folder, from which node ids are counted; one that no longer"
-            " exists stops the session; to repeat, run it again, for --count changes the node ids",
-            f"import {label}.xml; for a JSON report, add --json-report"
-            f" --json-report-file={label}.json and keep its name, the only place for the mark",
-        ),
-    )

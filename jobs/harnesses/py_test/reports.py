@@ -1,4 +1,4 @@
-"""One test of a session, whatever report it came in, and its verdict."""
+"""Tests of a session of pytest as its reports have them, and their verdicts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ from jobs.harnesses.json_files import (
     object_entries,
 )
 from jobs.harnesses.junit_xml import Case, read_junit
-from jobs.harnesses.log_values import is_timeout, plain_text, read_time
-from jobs.harnesses.run_builder import ERROR, SKIPPED, TIMEOUT, missing_reason
+from jobs.harnesses.log_values import plain_text, read_time
+from jobs.harnesses.run_builder import SKIPPED, error_reason, missing_reason
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
@@ -45,7 +45,7 @@ _REPEAT: Final = re.compile(r"(.*?)([\[-])([1-9]\d{0,4})-([1-9]\d{0,4})\]", re.D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCase:
-    """What a report says of one execution of a test.
+    """One execution of a test.
 
     Attributes
     ----------
@@ -75,12 +75,9 @@ class TestCase:
 def judge(case: TestCase, rule: VerdictRule) -> tuple[int, str]:
     """Outcome of a test, and the reason of a missing one."""
     outcome = rule.count(case.state, _DEFAULTS[case.state])
-    if outcome != MISSING:
-        return outcome, ""
     if case.state == SKIP:
         return outcome, missing_reason(SKIPPED, case.message)
-    kind = TIMEOUT if is_timeout(case.message) else ERROR
-    return outcome, missing_reason(kind, f"{case.state}: {case.message}".strip(": "))
+    return outcome, error_reason(f"{case.state}: {case.message}".strip(": "))
 
 
 def last_tries(cases: Sequence[TestCase]) -> list[TestCase]:

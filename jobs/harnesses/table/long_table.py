@@ -1,15 +1,13 @@
-"""Rows of scattered runs, brought together through temporary files."""
+"""Long tables: one row per run, question and trial; large ones are read some runs at a time."""
 
 import codecs
-import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from jobs.harnesses.harness import LogFile, ReadOptions
@@ -24,71 +22,16 @@ from jobs.harnesses.table.columns import (
     normalised,
 )
 from jobs.harnesses.table.identifiers import FileFacts, read_keys
-from jobs.harnesses.table.parquet_file import ParquetTable, read_parquet, row_count
+from jobs.harnesses.table.parquet_file import (
+    ParquetTable,
+    cut,
+    read_parquet,
+    row_count,
+    spooled_parts,
+)
 from jobs.harnesses.table.run_logs import build_run_logs, runs_of_rows
 from jobs.harnesses.table.text_files import read_csv, read_jsonl
 from recurring_eval.errors import InputError
-
-_NUMBER: Final = "\0row"
-
-
-def spooled_parts(
-    batches: Iterator[pa.Table],
-    parts_of: Callable[[pa.Table], NDArray[np.intp]],
-    *,
-    n_parts: int,
-) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
-    """Gather the rows of each part from a stream of rows in any order.
-
-    Parameters
-    ----------
-    batches : iterator of pyarrow.Table
-    parts_of : callable
-        Part of each row of a batch, shape (n_rows,).
-    n_parts : int
-
-    Yields
-    ------
-    rows : pyarrow.Table
-        All rows of a part, in the order of the stream.
-    numbers : ndarray of int64, shape (n_rows,)
-        Number of each row in the stream, from 1.
-    """
-    with tempfile.TemporaryDirectory(prefix="recurring-eval-") as folder:
-        paths = [Path(folder, f"{number}.parquet") for number in range(n_parts)]
-        _distribute(batches, parts_of, paths)
-        for path in paths:
-            rows = pq.read_table(path)
-            path.unlink()
-            numbers = rows.column(_NUMBER).to_numpy()
-            yield rows.drop_columns([_NUMBER]), numbers
-
-
-def _distribute(
-    batches: Iterator[pa.Table],
-    parts_of: Callable[[pa.Table], NDArray[np.intp]],
-    paths: list[Path],
-) -> None:
-    writers: dict[int, pq.ParquetWriter] = {}
-    n_rows = 0
-    try:
-        for batch in batches:
-            numbers = pa.array(np.arange(n_rows + 1, n_rows + batch.num_rows + 1))
-            n_rows += batch.num_rows
-            part = parts_of(batch)
-            order = np.argsort(part, kind="stable")
-            rows = batch.append_column(_NUMBER, numbers).take(pa.array(order))
-            starts = np.flatnonzero(np.diff(part[order], prepend=-1))
-            ends = [*starts[1:].tolist(), len(part)]
-            for start, end in zip(starts.tolist(), ends, strict=True):
-                number = int(part[order[start]])
-                if number not in writers:
-                    writers[number] = pq.ParquetWriter(paths[number], rows.schema)
-                writers[number].write_table(rows.slice(start, end - start))
-    finally:
-        for writer in writers.values():
-            writer.close()
-
 
 LARGE_ROWS: Final = 1_000_000
 PART_ROWS: Final = 500_000
@@ -128,11 +71,6 @@ class LargeTable:
     parts: tuple[tuple[RunName, ...], ...]
     is_sorted: bool
     rows_of_parts: tuple[int, ...]
-
-    @property
-    def n_runs(self) -> int:
-        """Number of runs."""
-        return sum(len(runs) for runs in self.parts)
 
     def read_parts(self, options: ReadOptions, *, harness: str) -> Iterator[LogFile]:
         """Read the runs, some at a time; every run is in one part, whole.
@@ -194,21 +132,6 @@ def open_large(path: Path) -> LargeTable:
         is_sorted=survey.is_sorted(),
         rows_of_parts=tuple(n_rows for _, n_rows in parts),
     )
-
-
-def cut(batches: Iterator[pa.Table], sizes: Collection[int]) -> Iterator[pa.Table]:
-    """Join batches and cut them into tables of the given numbers of rows."""
-    held: list[pa.Table] = []
-    n_held = 0
-    for size in sizes:
-        while n_held < size:
-            batch = next(batches)
-            held.append(batch)
-            n_held += batch.num_rows
-        joined = pa.concat_tables(held)
-        yield joined.slice(0, size)
-        held = [joined.slice(size)]
-        n_held -= size
 
 
 class _Survey:
@@ -314,15 +237,15 @@ class LongTable:
             return False
         return is_parquet and row_count(path) > self.large_rows
 
-    def open_large(self, path: Path) -> LargeTable | None:
-        """Survey a large Parquet file; None for any other.
+    def open_large(self, path: Path) -> LargeTable:
+        """Survey a large Parquet file.
 
         Raises
         ------
         InputError
             As `read`.
         """
-        return open_large(path) if self.is_large(path) else None
+        return open_large(path)
 
     def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
         """Read a file; what it is follows from its content, not its name.

@@ -17,12 +17,11 @@ from jobs.harnesses.table.run_facts import (
     Facts,
     RunFacts,
     amounts,
-    drop_repeated_rows,
     read_times,
 )
 from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
 from recurring_eval.errors import InputError
-from recurring_eval.records import MISSING, RunLog, RunPurpose
+from recurring_eval.records import FAIL, MISSING, PASS, RunLog, RunPurpose
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -80,7 +79,7 @@ def build_run_logs(
     rows, notes = _read_rows(
         table, columns, run, options, facts or FileFacts.of(columns), threshold=rule.threshold
     )
-    kept, dropped = drop_repeated_rows(
+    kept, dropped = _drop_repeated_rows(
         table,
         run=run,
         question=rows.questions.codes,
@@ -139,7 +138,7 @@ def _read_rows(
 ) -> tuple[_Rows, list[str]]:
     questions = read_keys(table, columns["question"], "question")
     cell = run.astype(np.int64) * len(questions.names) + questions.codes
-    trial, notes = read_trials(table, columns.get("trial"), cell, trials=facts.trials)
+    trial, notes = read_trials(table, columns.get("trial"), cell, facts=facts)
     verdicts = read_verdicts(
         table,
         columns["verdict"],
@@ -221,3 +220,62 @@ def _run_log(
 
 def _moment(microseconds: np.int64) -> datetime:
     return _EPOCH + timedelta(microseconds=int(microseconds))
+
+
+def _drop_repeated_rows(
+    table: RawTable,
+    *,
+    run: NDArray[np.int32],
+    question: NDArray[np.int32],
+    trial: NDArray[np.int16],
+    outcome: NDArray[np.int8],
+    run_names: Sequence[str],
+    question_names: Sequence[str],
+    has_trials: bool,
+) -> tuple[NDArray[np.intp], list[str]]:
+    """Order the rows by run, question and trial, without repetitions.
+
+    Of rows that repeat each other the first is kept, a valid verdict before a missing one.
+
+    Returns
+    -------
+    rows : ndarray of intp
+    notes : list of str
+        What was dropped.
+
+    Raises
+    ------
+    InputError
+        Naming run, question, trial and both places when a trial both passed and failed.
+    """
+    order = np.lexsort((outcome == MISSING, trial, question, run))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = False
+    for values in (run, question, trial):
+        ordered = values[order]
+        first[1:] |= ordered[1:] != ordered[:-1]
+    if first.all():
+        return order, []
+    group = np.cumsum(first) - 1
+    ordered_outcome = outcome[order]
+    passes = np.bincount(group, weights=ordered_outcome == PASS) > 0
+    fails = np.bincount(group, weights=ordered_outcome == FAIL) > 0
+    if (passes & fails).any():
+        members = order[group == np.flatnonzero(passes & fails)[0]]
+        row = members[0]
+        places = {word: members[outcome[members] == word].min() for word in (PASS, FAIL)}
+        advice = "" if has_trials else ", or number them in a column `trial`"
+        raise InputError(
+            f"run {run_names[run[row]]!r}, question {question_names[question[row]]!r}, "
+            f"trial {trial[row]} passed in {table.place(int(places[PASS]))} and failed in "
+            f"{table.place(int(places[FAIL]))}; keep one of the two{advice}"
+        )
+    kept = order[first]
+    retried = int(((ordered_outcome == MISSING) & ~first & (passes | fails)[group]).sum())
+    repeated = len(order) - len(kept) - retried
+    notes = []
+    if repeated:
+        notes.append(f"rows dropped because they repeat another: {repeated}")
+    if retried:
+        notes.append(f"missing verdicts dropped because the same trial has a valid one: {retried}")
+    return kept, notes

@@ -1,13 +1,13 @@
 """Verdicts and reasons from the words people write."""
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.harnesses.log_values import TIMEOUT_WORDS
 from jobs.harnesses.table.columns import Column, RawTable
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
@@ -19,7 +19,7 @@ _WORDS: Final[dict[str, int]] = {
     **dict.fromkeys(("incorrect", "unresolved", "i", "wrong"), FAIL),
 }
 _EMPTY: Final = frozenset(("", "null", "none", "na", "n/a", "nan"))
-_NO_ERROR: Final = _EMPTY | {"false", "0", "no", "none", "ok"}
+_NO_ERROR: Final = _EMPTY | {"false", "0", "no", "ok"}
 
 _REASONS: Final[dict[str, str]] = {
     **dict.fromkeys(("error", "errored", "exception", "crashed"), "error"),
@@ -29,7 +29,6 @@ _REASONS: Final[dict[str, str]] = {
     **dict.fromkeys(("cancelled", "canceled", "interrupted", "aborted", "running"), "not run"),
     **dict.fromkeys(("invalidated", "invalid"), "invalidated"),
 }
-_TIMEOUT: Final = re.compile(r"time[ _-]?d?[ _-]?out|deadline exceeded", re.IGNORECASE)
 _LONGEST_REASON: Final = 120
 _MOST_REASONS: Final = 1000
 
@@ -64,7 +63,7 @@ def read_verdicts(
     threshold: float | None,
     n_is_no: bool,
 ) -> Verdicts:
-    """Turn the verdict column, with those that tell of errors, into outcomes.
+    """Turn the verdict column, with those of errors and states, into outcomes.
 
     An error, or a status such as ``timeout``, makes a verdict missing whatever the
     verdict column says.
@@ -201,7 +200,7 @@ def _error_reason(value: object) -> str:
     known = _REASONS.get(_spaced(text.lower()))
     if known is not None:
         return known
-    kind = "timeout" if _TIMEOUT.search(text) else "error"
+    kind = "timeout" if TIMEOUT_WORDS.search(text) else "error"
     return f"{kind}: {_short(text.splitlines()[0])}"
 
 
