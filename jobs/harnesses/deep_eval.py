@@ -96,7 +96,7 @@ class DeepEval:
         return LogFile(runs=(run,), notes=tuple(notes))
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the ids for a filter in the test file."""
+        """Phrase the ids for a filter in the test file."""
         return filtered_dataset(
             ids,
             context,

@@ -64,7 +64,7 @@ class Hal:
         return LogFile(runs=(run,), has_tasks=True)
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the command with a list of tasks.
+        """Phrase the command with a list of tasks.
 
         Raises
         ------

@@ -114,7 +114,7 @@ class Harbor:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a job configuration, whose task names are literal patterns.
+        """Write a job configuration, whose task names are literal patterns.
 
         Raises
         ------

@@ -80,7 +80,7 @@ class ReadOptions:
     without_verdicts: bool = False
 
     def rule(self, harness: str, task: str | None) -> VerdictRule:
-        """Answers in force for a task of a tool: the command line's over the history's."""
+        """Answers in use for a task of a tool: the command line's over the history's."""
         usual = self.task_benchmarks.get((harness, task or ""), task)
         benchmark = self.benchmark or usual or self.only_benchmark or ""
         rule = self.given_for(task)
@@ -165,7 +165,7 @@ class SelectingHarness(Harness, Protocol):
     """Also phrases a choice of questions in the tool's own form."""
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Say how to run exactly these questions.
+        """Phrase how to run exactly these questions.
 
         Raises
         ------

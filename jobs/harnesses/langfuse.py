@@ -115,7 +115,7 @@ class Langfuse:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the ids for a filter of the dataset's items."""
+        """Phrase the ids for a filter of the dataset's items."""
         return filtered_dataset(
             ids,
             context,

@@ -99,7 +99,7 @@ class MlFlow:
         return LogFile(runs=(run,), notes=tuple(notes), decided=VerdictRule(question=field))
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the ids for a filter of the data."""
+        """Phrase the ids for a filter of the data."""
         return filtered_dataset(
             ids,
             context,

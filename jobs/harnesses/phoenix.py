@@ -92,7 +92,7 @@ class Phoenix:
         return LogFile(runs=(run,))
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the ids for a filter of the examples."""
+        """Phrase the ids for a filter of the examples."""
         return filtered_dataset(
             ids,
             context,

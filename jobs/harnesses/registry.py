@@ -176,7 +176,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _json_problem(file: Peek) -> str | None:
-    """Say what is wrong with a small file that should be JSON."""
+    """Problem of a small file that should be JSON; None if it is."""
     if file.size > SMALL_BYTES:
         return None
     try:

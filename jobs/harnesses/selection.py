@@ -185,7 +185,7 @@ def filtered_dataset(
     field: str,
     name: str,
 ) -> Selection:
-    """Give the ids as a JSON list and say where to filter, and what to name the run.
+    """Write the ids as a JSON list, with notes on where to filter and how to name the run.
 
     Parameters
     ----------

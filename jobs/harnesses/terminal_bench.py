@@ -104,7 +104,7 @@ class TerminalBench:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the command, each task as a literal pattern.
+        """Phrase the command, each task as a literal pattern.
 
         Raises
         ------

@@ -99,7 +99,7 @@ _COUNTED: Final = re.compile(r"(?P<what>.*): (?P<count>\d+)")
 
 
 def merged_notes(notes: Sequence[str]) -> tuple[str, ...]:
-    """Say each note once, and add up those that end with a count."""
+    """Keep each note once, and add up those that end with a count."""
     counts: dict[str, int | None] = {}
     for note in notes:
         counted = _COUNTED.fullmatch(note)

@@ -174,12 +174,12 @@ def _unknown(benchmark: str, unknown: frozenset[str], *, is_all: bool) -> str:
     shown = listed(sorted(unknown))
     if is_all:
         return (
-            f"benchmark {benchmark!r} knows none of its {len(unknown)} questions: {shown}; is it "
+            f"none of its {len(unknown)} questions is in benchmark {benchmark!r}: {shown}; is it "
             "of another benchmark (--benchmark NAME, a new one with --create)? "
             "If not, --extend-bank adds them"
         )
     return (
-        f"benchmark {benchmark!r} does not know {len(unknown)} of its questions: {shown}; "
+        f"benchmark {benchmark!r} lacks {len(unknown)} of its questions: {shown}; "
         "--extend-bank adds them"
     )
 
@@ -288,7 +288,7 @@ def _store_retry(
 
 
 def _with_stored_starts(history: History, benchmark: str, logs: list[RunLog]) -> list[RunLog]:
-    """Give a log the start the history knows, where it is another part of the same run.
+    """Replace the start of a log by the stored one where it is another part of the same run.
 
     A run's start is its earliest verdict, which only one of its parts holds.
     """

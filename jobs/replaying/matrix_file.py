@@ -206,12 +206,12 @@ def _starts(raw: RawTable, at: int | None) -> tuple[list[datetime], list[str]]:
     if at is None:
         return [_EPOCH + timedelta(hours=i) for i in range(raw.n_rows)], []
     column = raw.columns[str(at)]
-    times = read_times(raw, column, None)
-    empty = np.flatnonzero(times.microseconds == NO_TIME)
+    times, notes = read_times(raw, column, None)
+    empty = np.flatnonzero(times == NO_TIME)
     if empty.size:
         raise InputError(
             f"{raw.place(int(empty[0]))}, column `{column.name}`: the time is empty; give every "
             "run its time, or none"
         )
-    starts = [_EPOCH + timedelta(microseconds=int(us)) for us in times.microseconds]
-    return starts, [f"times in `{column.name}` have no zone; read as UTC"] if times.notes else []
+    starts = [_EPOCH + timedelta(microseconds=us) for us in times.tolist()]
+    return starts, [f"times in `{column.name}` have no zone; read as UTC"] if notes else []

@@ -91,7 +91,7 @@ class InspectAi:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a run configuration, the one form that takes any id.
+        """Write a run configuration, the one form that takes any id.
 
         Inspect matches each entry as a shell pattern, so patterns are escaped; it pads ids of
         digits to one length, so 7 and "007" cannot be told apart; and it strips the task's own

@@ -109,7 +109,7 @@ class LmEval:
         return LogFile(runs=(run,), notes=tuple(notes), has_tasks=True, locators=locators)
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the positions of the documents in a file.
+        """Write the positions of the documents in a file.
 
         They are ascending, for lm-eval labels documents wrongly when they are not.
 

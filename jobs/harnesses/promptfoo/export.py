@@ -94,7 +94,7 @@ class Row:
     fields : mapping of str to object
         ``description``, ``vars.NAME`` and ``metadata.NAME`` of the test.
     content : object
-        What tells tests apart where nothing names them: the vars, or the description.
+        What distinguishes tests where nothing names them: the vars, or the description.
     outcome : int
     reason : str
         Why the verdict is missing, if it is.
@@ -189,7 +189,7 @@ FORMS: Final = tuple(Form)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """An evaluation as one file tells it; absent facts are empty."""
+    """An evaluation as found in one file; absent facts are empty."""
 
     rows: Sequence[Row]
     eval_id: str = ""

@@ -110,7 +110,7 @@ class Promptfoo:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a pattern on the descriptions, the one thing promptfoo picks single tests by.
+        """Phrase a pattern on the descriptions, the one thing promptfoo picks single tests by.
 
         Raises
         ------

@@ -105,7 +105,7 @@ class PyTest:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a file of node ids, which pytest takes as ``@FILE``, one per line.
+        """Write a file of node ids, which pytest takes as ``@FILE``, one per line.
 
         Raises
         ------
@@ -160,7 +160,7 @@ def _read_session(unit: LogUnit, options: ReadOptions) -> tuple[Session, list[st
 
 
 def _start(file: Peek) -> datetime | None:
-    """Start of a session, as the head of its report tells it."""
+    """Start of a session according to the head of its report."""
     found = _STAMP.search(file.head[:4096])
     if found is not None:
         return read_time(found[1].decode(errors="replace"))

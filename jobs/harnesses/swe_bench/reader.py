@@ -120,7 +120,7 @@ class SweBench:
         )
 
     def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the command of the harness, and the ids as a list and as a pattern for the agent.
+        """Phrase the command of the harness, and the ids as a list and as a pattern for the agent.
 
         Raises
         ------

@@ -149,7 +149,7 @@ class FileFacts:
 def read_trials(
     table: RawTable, column: Column | None, cell: NDArray[np.int64], *, facts: FileFacts
 ) -> tuple[NDArray[np.int16], list[str]]:
-    """Give each row the number of its trial, from 1.
+    """Find the number of each row's trial, from 1.
 
     A count is kept (from 0, it is moved up by one); seeds and other labels are
     numbered in the order of their values for each question of a run.

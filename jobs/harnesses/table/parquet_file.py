@@ -42,7 +42,7 @@ class ParquetTable:
     def open(
         cls, path: Path, *, wanted: Callable[[list[str]], dict[str, int]] = wanted_headers
     ) -> "ParquetTable":
-        """Look at a file's schema and size; `wanted` as in `read_parquet`.
+        """Read a file's schema and size; `wanted` as in `read_parquet`.
 
         Raises
         ------
@@ -86,7 +86,16 @@ class ParquetTable:
                 yield pa.Table.from_batches([batch])
 
     def table(self, rows: pa.Table, numbers: NDArray[np.int64] | int) -> RawTable:
-        """Code the columns of some rows, which have these numbers in the file."""
+        """Code the columns of some rows.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+        numbers : ndarray of int64 or int
+            Numbers of the rows in the file, or that of the first if they are consecutive.
+        """
+        if isinstance(numbers, int):
+            numbers = np.arange(numbers, numbers + rows.num_rows)
         with _readable():
             columns = {
                 name: Column.from_arrow(header, _plain(rows.column(header)))

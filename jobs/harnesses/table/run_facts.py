@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from jobs.harnesses.table.columns import Column, RawTable, normalised
 from recurring_eval.errors import InputError
-from recurring_eval.records import RunPurpose
+from recurring_eval.records import RunLog, RunPurpose
 
 _MILLISECONDS: Final = "latency_ms"
 
@@ -45,19 +45,6 @@ _SEPARATOR: Final = re.compile(r"[,;\x1f]")
 _MOST_PARTS: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """Facts of one run; None where the table is silent."""
-
-    agent: str
-    agent_config: str
-    agent_family: str | None
-    purpose: RunPurpose | None
-    subset_id: str | None
-    session_id: str | None
-    tags: tuple[str, ...]
-
-
 class RunFacts:
     """The columns that describe runs, read once per distinct value."""
 
@@ -68,14 +55,13 @@ class RunFacts:
         self._texts = {m: [_text(v) for v in c.scalars()] for m, c in self._columns.items()}
         self._tags = [_tags(text) for text in self._texts.get("tags", [])]
 
-    def of_run(self, rows: NDArray[np.intp], run: str, *, agent: str | None) -> Facts:
-        """Facts of the run that has these rows.
+    def described(self, log: RunLog, rows: NDArray[np.intp], *, agent: str | None) -> RunLog:
+        """Log of a run with what the rows that are its own say of it.
 
         Parameters
         ----------
+        log : RunLog
         rows : ndarray of intp
-        run : str
-            Its id, for messages.
         agent : str or None
             Wins over the table's agent.
 
@@ -84,17 +70,17 @@ class RunFacts:
         InputError
             If the rows disagree about the agent, purpose, family or subset.
         """
-        known = {"agent": agent} if agent else {}
-        single = {m: known.get(m) or self._single(m, rows, run) for m in _SINGLE}
+        run = log.run_key
         model = self._joined("model", rows)
-        name = single["agent"] or model or UNKNOWN_AGENT
+        name = agent or self._single("agent", rows, run) or model or log.agent
         sessions = self._values("session", rows)
-        return Facts(
+        return replace(
+            log,
             agent=name,
             agent_config=self._joined("config_hash", rows) or self._config(rows, name),
-            agent_family=single["agent_family"],
-            purpose=self._purpose(single["purpose"], run),
-            subset_id=single["subset"],
+            agent_family=self._single("agent_family", rows, run) or log.agent_family,
+            purpose=self._purpose(self._single("purpose", rows, run), run) or log.purpose,
+            subset_id=self._single("subset", rows, run),
             # A session per row is somebody else's word for something else.
             session_id=sessions[0] if len(sessions) == 1 else None,
             tags=self._common_tags(rows),
@@ -171,27 +157,20 @@ _EPOCH_NUMBER: Final = re.compile(r"\d{10}(\.\d+)?|\d{13}")
 _EPOCH_UNITS: Final = ((1e8, 1e11, 1_000_000), (1e11, 1e14, 1_000), (1e14, 1e17, 1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """Time of each row.
-
-    Attributes
-    ----------
-    microseconds : ndarray of int64, shape (n_rows,)
-        Since 1970, UTC; `NO_TIME` where the cell is empty.
-    notes : tuple of str
-    """
-
-    microseconds: NDArray[np.int64]
-    notes: tuple[str, ...]
-
-
-def read_times(table: RawTable, column: Column, timezone: str | None) -> Times:
+def read_times(
+    table: RawTable, column: Column, timezone: str | None
+) -> tuple[NDArray[np.int64], list[str]]:
     """Read a column of times.
 
     Understood are ISO 8601 text, Parquet times and dates, and seconds, milli- or
     microseconds since 1970. A time without a zone is in `timezone`, by default
     UTC (then there is a note); a date alone is its midnight.
+
+    Returns
+    -------
+    microseconds : ndarray of int64, shape (n_rows,)
+        Since 1970, UTC; `NO_TIME` where the cell is empty.
+    notes : list of str
 
     Raises
     ------
@@ -206,10 +185,10 @@ def read_times(table: RawTable, column: Column, timezone: str | None) -> Times:
     if wrong.any():
         place = table.place(column.first_row(int(np.flatnonzero(wrong)[0])))
         raise InputError(f"{place}, column `{column.name}`: the year is not between 1970 and 2200")
-    notes: tuple[str, ...] = ()
+    notes = []
     if naive and zone is None:
-        notes = (f"times in `{column.name}` have no zone; read as UTC (--timezone says otherwise)",)
-    return Times(microseconds=column.take(values, NO_TIME), notes=notes)
+        notes = [f"times in `{column.name}` have no zone; read as UTC (--timezone says otherwise)"]
+    return column.take(values, NO_TIME), notes
 
 
 def _zone(timezone: str | None) -> ZoneInfo | None:

@@ -14,14 +14,13 @@ from jobs.harnesses.table.identifiers import FileFacts, Keys, SharedNames, read_
 from jobs.harnesses.table.run_facts import (
     NO_TIME,
     UNKNOWN_AGENT,
-    Facts,
     RunFacts,
     amounts,
     read_times,
 )
 from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
 from recurring_eval.errors import InputError
-from recurring_eval.records import FAIL, MISSING, PASS, RunLog, RunPurpose
+from recurring_eval.records import FAIL, MISSING, PASS, RunLog
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -97,19 +96,17 @@ def build_run_logs(
     logs = []
     for chosen in np.split(kept, starts[1:]):
         code = run[chosen[0]]
-        logs.append(
-            _run_log(
-                names[code],
-                benchmarks[code],
-                run_facts.of_run(chosen, names[code], agent=options.agent),
-                rows,
-                chosen,
-                question_names=question_names,
-                time_column=columns["time"].name,
-                without_verdicts=options.without_verdicts,
-                harness=harness,
-            )
+        log = _run_log(
+            names[code],
+            benchmarks[code],
+            rows,
+            chosen,
+            question_names=question_names,
+            time_column=columns["time"].name,
+            without_verdicts=options.without_verdicts,
+            harness=harness,
         )
+        logs.append(run_facts.described(log, chosen, agent=options.agent))
     return tuple(logs), notes
 
 
@@ -147,27 +144,26 @@ def _read_rows(
         threshold=threshold,
         n_is_no=facts.says_yes,
     )
-    started = read_times(table, columns["time"], options.timezone)
+    started, time_notes = read_times(table, columns["time"], options.timezone)
     finished = np.full(table.n_rows, NO_TIME)
     if "finished" in columns:
-        finished = read_times(table, columns["finished"], options.timezone).microseconds
+        finished, _ = read_times(table, columns["finished"], options.timezone)
     rows = _Rows(
         run=run,
         questions=questions,
         trial=trial,
         verdicts=verdicts,
-        started=started.microseconds,
+        started=started,
         finished=finished,
         duration=amounts(columns.get("duration"), table.n_rows),
         cost=amounts(columns.get("cost"), table.n_rows),
     )
-    return rows, [*notes, *verdicts.notes, *started.notes]
+    return rows, [*notes, *verdicts.notes, *time_notes]
 
 
 def _run_log(
     run_key: str,
     benchmark: str | None,
-    facts: Facts,
     rows: _Rows,
     chosen: NDArray[np.intp],
     *,
@@ -176,7 +172,7 @@ def _run_log(
     without_verdicts: bool,
     harness: str,
 ) -> RunLog:
-    """Log of the run that has the rows `chosen`, which are ordered by question and trial."""
+    """Log of the run that has the rows `chosen`, ordered by question and trial; no facts yet."""
     outcome = rows.verdicts.outcome[chosen]
     started, finished = rows.started[chosen], rows.finished[chosen]
     reason_codes = np.unique(rows.verdicts.reason[chosen][outcome == MISSING])
@@ -194,16 +190,10 @@ def _run_log(
     return RunLog(
         run_key=run_key,
         benchmark=benchmark,
-        agent=facts.agent,
-        agent_config=facts.agent_config,
-        agent_family=facts.agent_family or "main",
-        purpose=facts.purpose or RunPurpose.ROUTINE,
+        agent=UNKNOWN_AGENT,
         started_at=_moment(started[started != NO_TIME].min()),
         finished_at=None if (finished == NO_TIME).all() else _moment(finished.max()),
         harness=harness,
-        tags=facts.tags,
-        subset_id=facts.subset_id,
-        session_id=facts.session_id,
         question_ids=question_ids,
         content_hashes=content_hashes,
         question_index=(np.cumsum(is_first) - 1).astype(np.int32),

@@ -80,7 +80,7 @@ def read_csv(
         headers=tuple(headers),
         n_rows=table.num_rows,
         row_word="line" if n_lines == table.num_rows + 1 else "row",
-        row_numbers=2,
+        row_numbers=np.arange(2, table.num_rows + 2),
         notes=tuple(notes),
     )
 
@@ -143,7 +143,7 @@ def _explain(message: str, row_word: str) -> str:
 
 
 def _line_ends(path: Path) -> tuple[int, bool]:
-    """Count the lines, and tell whether the last one has its end."""
+    """Count the lines, and whether the last one has its end."""
     count, last = 0, b""
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):

@@ -249,7 +249,7 @@ def _of_row_per_run(raw: RawTable, layout: Layout) -> RawTable:
         values=tuple(headers),
     )
     columns["verdict"] = stacked([raw.columns[str(at)] for at in layout.cells], "of a question")
-    return _long(raw, columns, np.tile(_numbers(raw), n))
+    return _long(raw, columns, np.tile(raw.row_numbers, n))
 
 
 def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> RawTable:
@@ -265,7 +265,7 @@ def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> R
     columns: dict[str, Column] = {}
     for row in np.flatnonzero(is_fact):
         name = normalised(str(names[key.codes[row]]))
-        told = stacked([_row(column, int(row)) for column in cells], name)
+        told = stacked([column.at(np.array([row])) for column in cells], name)
         columns[name] = replace(told, codes=np.repeat(told.codes, rows.size))
     if not columns.keys() & _TIMES:
         times = [time_of_name(run, options.timezone) for run in runs]
@@ -282,14 +282,12 @@ def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> R
         values=tuple(runs),
     )
     columns |= {
-        normalised(raw.headers[at]): _tiled(_rows(raw.columns[str(at)], rows), len(runs))
+        normalised(raw.headers[at]): _tiled(raw.columns[str(at)].at(rows), len(runs))
         for at in layout.facts
     }
-    columns["question_id"] = replace(
-        _tiled(_rows(key, rows), len(runs)), name=raw.headers[layout.key]
-    )
-    columns["verdict"] = stacked([_rows(column, rows) for column in cells], "of a run")
-    return _long(raw, columns, np.tile(_numbers(raw)[rows], len(runs)))
+    columns["question_id"] = replace(_tiled(key.at(rows), len(runs)), name=raw.headers[layout.key])
+    columns["verdict"] = stacked([column.at(rows) for column in cells], "of a run")
+    return _long(raw, columns, np.tile(raw.row_numbers[rows], len(runs)))
 
 
 def _long(raw: RawTable, columns: dict[str, Column], numbers: NDArray[np.int64]) -> RawTable:
@@ -302,31 +300,5 @@ def _long(raw: RawTable, columns: dict[str, Column], numbers: NDArray[np.int64])
     )
 
 
-def _numbers(raw: RawTable) -> NDArray[np.int64]:
-    first = raw.row_numbers
-    return np.arange(raw.n_rows) + first if isinstance(first, int) else first
-
-
 def _tiled(column: Column, n: int) -> Column:
     return replace(column, codes=np.tile(column.codes, n))
-
-
-def _row(column: Column, row: int) -> Column:
-    """Make a column of one row, with the value of that alone."""
-    code = int(column.codes[row])
-    values = () if code < 0 else (column.scalars()[code],)
-    return Column(
-        name=column.name, codes=np.array([0 if values else -1], dtype=np.int32), values=values
-    )
-
-
-def _rows(column: Column, rows: NDArray[np.intp]) -> Column:
-    """Take some rows of a column, with the values that occur in them alone."""
-    codes = column.codes[rows]
-    used = np.unique(codes[codes >= 0])
-    scalars = column.scalars()
-    lookup = np.full(len(scalars) + 1, -1, dtype=np.int32)
-    lookup[used] = np.arange(used.size)
-    return Column(
-        name=column.name, codes=lookup[codes], values=tuple(scalars[code] for code in used)
-    )
