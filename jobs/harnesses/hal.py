@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, as_score, read_json
 from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
 from jobs.harnesses.log_values import plain_text, question_key, read_time, settings_text
@@ -17,74 +16,63 @@ from jobs.harnesses.verdict_rule import VerdictRule, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
+_NAME: Final = "hal"
 _KEYS: Final = frozenset(("config", "results", "raw_eval_results"))
 _SCORES: Final = ("reward", "score", "resolved", "correct", "success")
 _EPOCH: Final = re.compile(r"_(1\d{9})$")
 
 
-@dataclass(frozen=True, slots=True)
-class Hal:
-    """Results of ``hal-eval``."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim uploads."""
+    return one_file_units(file for file in files if file.keys >= _KEYS)
 
-    name: str = "hal"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim uploads."""
-        return one_file_units(file for file in files if file.keys >= _KEYS)
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a run."""
+    document = as_object(read_json(unit.path))
+    config = as_object(document.get("config"))
+    task = plain_text(config.get("benchmark_name"))
+    run_id = plain_text(config.get("run_id"))
+    if not task or not run_id:
+        raise InputError("names no benchmark and run in `config`")
+    rule = options.rule(_NAME, task)
+    settings = as_object(config.get("agent_args"))
+    run = build_run(
+        _verdicts(document, rule),
+        run_key=run_id,
+        task=task,
+        agent=options.agent or plain_text(config.get("agent_name")),
+        harness=_NAME,
+        started_at=_started(config, run_id, options.timezone),
+        agent_config=settings_text(
+            agent_version=config.get("agent_version"),
+            model=settings.get("model_name") or settings.get("model"),
+        ),
+        subset_id=subset_marked([run_id]),
+    )
+    return LogFile(runs=(run,), has_tasks=True)
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a run.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        document = as_object(read_json(unit.path))
-        config = as_object(document.get("config"))
-        task = plain_text(config.get("benchmark_name"))
-        run_id = plain_text(config.get("run_id"))
-        if not task or not run_id:
-            raise InputError("names no benchmark and run in `config`")
-        rule = options.rule(self.name, task)
-        settings = as_object(config.get("agent_args"))
-        run = build_run(
-            _verdicts(document, rule),
-            run_key=run_id,
-            task=task,
-            agent=options.agent or plain_text(config.get("agent_name")),
-            harness=self.name,
-            started_at=_started(config, run_id, options.timezone),
-            agent_config=settings_text(
-                agent_version=config.get("agent_version"),
-                model=settings.get("model_name") or settings.get("model"),
-            ),
-            subset_id=subset_marked([run_id]),
-        )
-        return LogFile(runs=(run,), has_tasks=True)
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Phrase the command with a list of tasks.
 
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Phrase the command with a list of tasks.
-
-        Raises
-        ------
-        InputError
-            If the tasks belong to several benchmarks or the id of one has a comma.
-        """
-        task, keys = context.within_one_task(ids, tasks="benchmarks of HAL")
-        odd = [key for key in keys if "," in key or key != key.strip()]
-        if odd:
-            raise InputError(
-                f"HAL takes tasks as a list with commas, so {odd[0]!r} cannot be named"
-            )
-        return Selection(
-            command=shell_command(
-                *("hal-eval", "--benchmark", task or "BENCHMARK"),
-                *("--run_id", context.label, f"--task_ids={','.join(keys)}"),
-            ),
-            files=context.ids_file(keys),
-            notes=("add --agent_dir, --agent_function, --agent_name and what else the run needs",),
-        )
+    Raises
+    ------
+    InputError
+        If the tasks belong to several benchmarks or the id of one has a comma.
+    """
+    task, keys = context.within_one_task(ids, tasks="benchmarks of HAL")
+    odd = [key for key in keys if "," in key or key != key.strip()]
+    if odd:
+        raise InputError(f"HAL takes tasks as a list with commas, so {odd[0]!r} cannot be named")
+    return Selection(
+        command=shell_command(
+            *("hal-eval", "--benchmark", task or "BENCHMARK"),
+            *("--run_id", context.label, f"--task_ids={','.join(keys)}"),
+        ),
+        files=context.ids_file(keys),
+        notes=("add --agent_dir, --agent_function, --agent_name and what else the run needs",),
+    )
 
 
 def _verdicts(document: JsonObject, rule: VerdictRule) -> list[LoggedVerdict]:
@@ -136,3 +124,7 @@ def _started(config: JsonObject, run_id: str, timezone: str | None) -> datetime 
     if day is None or (moment is not None and abs(moment - day) < timedelta(days=2)):
         return moment
     return day
+
+
+HAL: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Results of ``hal-eval``."""

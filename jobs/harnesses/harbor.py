@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_number,
@@ -41,6 +41,7 @@ from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, RunLog
 
+_NAME: Final = "harbor"
 _RESULT: Final = "result.json"
 _CONFIG: Final = "config.json"
 
@@ -55,100 +56,88 @@ _Place = tuple[str, str, str]
 _SHOWN: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Harbor:
-    """Jobs of Harbor; each agent and dataset of a job is a run."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim the folders of jobs with all that is in them."""
+    return units_of_folders(files, _job_folder)
 
-    name: str = "harbor"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim the folders of jobs with all that is in them."""
-        return units_of_folders(files, _job_folder)
-
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read the trials of a job.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        (job, config), notes = documents_in(unit.path, (_RESULT, _CONFIG))
-        trials = _trials_of(unit)
-        if trials.broken:
-            notes.append(
-                f"{len(trials.broken)} result.json cannot be read, which leaves out the trials "
-                + ", ".join(trials.broken[:_SHOWN])
-            )
-        if not trials.results:
-            raise InputError("has no trial that came to an end")
-        groups: dict[_Place, list[JsonObject]] = {}
-        for trial in trials.results:
-            groups.setdefault(_place_of(trial), []).append(trial)
-        job_name = plain_text(config.get("job_name")) or unit.path.resolve().name
-        runs: list[RunLog] = []
-        for (agent, settings, dataset), members in groups.items():
-            task = dataset or None
-            rule = options.rule(self.name, task)
-            reward = _reward_name(members, rule, task)
-            verdicts = [_verdict_of(trial, reward, rule) for trial in members]
-            run_key = f"{job_name}/{agent} {settings}".strip()
-            if len(groups) == 1:
-                verdicts += map(_not_run, trials.unfinished)
-                run_key = job_name
-            runs.append(
-                build_run(
-                    verdicts,
-                    run_key=run_key,
-                    task=task,
-                    agent=options.agent or agent,
-                    harness=self.name,
-                    started_at=read_time(job.get("started_at"), options.timezone),
-                    finished_at=read_time(job.get("finished_at"), options.timezone),
-                    agent_config=settings,
-                    subset_id=subset_marked([job_name]),
-                )
-            )
-        return LogFile(
-            runs=tuple(runs), notes=tuple(notes), partial=_partial(job, trials), has_tasks=True
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read the trials of a job."""
+    (job, config), notes = documents_in(unit.path, (_RESULT, _CONFIG))
+    trials = _trials_of(unit)
+    if trials.broken:
+        notes.append(
+            f"{len(trials.broken)} result.json cannot be read, which leaves out the trials "
+            + ", ".join(trials.broken[:_SHOWN])
         )
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Write a job configuration, whose task names are literal patterns.
-
-        Raises
-        ------
-        InputError
-            If the tasks belong to datasets that are not known.
-        """
-        by_task: dict[str, list[str]] = {}
-        for key in ids:
-            task, name = context.within_task(key)
-            by_task.setdefault(task or "DATASET", []).append(glob_literal(name))
-        label = context.label
-        config = {
-            "job_name": label,
-            "datasets": [
-                {"name": name, "task_names": patterns} for name, patterns in by_task.items()
-            ],
-        }
-        file = f"{label}.json"
-        return Selection(
-            command=shell_command(
-                *("harbor", "run", "--config", context.path_of(file), "--job-name", label)
-            ),
-            files={file: json.dumps(config, indent=1) + "\n"},
-            notes=(
-                *(
-                    ["put the dataset in the place of DATASET in the configuration"]
-                    if "DATASET" in by_task
-                    else []
-                ),
-                "add --agent, --model and what else the run needs; leave out -i, -x and -l",
-                f"keep {label} in the job's name, by which the log is recognised; for a "
-                "repetition add .r2 to it",
-            ),
+    if not trials.results:
+        raise InputError("has no trial that came to an end")
+    groups: dict[_Place, list[JsonObject]] = {}
+    for trial in trials.results:
+        groups.setdefault(_place_of(trial), []).append(trial)
+    job_name = plain_text(config.get("job_name")) or unit.path.resolve().name
+    runs: list[RunLog] = []
+    for (agent, settings, dataset), members in groups.items():
+        task = dataset or None
+        rule = options.rule(_NAME, task)
+        reward = _reward_name(members, rule, task)
+        verdicts = [_verdict_of(trial, reward, rule) for trial in members]
+        run_key = f"{job_name}/{agent} {settings}".strip()
+        if len(groups) == 1:
+            verdicts += map(_not_run, trials.unfinished)
+            run_key = job_name
+        runs.append(
+            build_run(
+                verdicts,
+                run_key=run_key,
+                task=task,
+                agent=options.agent or agent,
+                harness=_NAME,
+                started_at=read_time(job.get("started_at"), options.timezone),
+                finished_at=read_time(job.get("finished_at"), options.timezone),
+                agent_config=settings,
+                subset_id=subset_marked([job_name]),
+            )
         )
+    return LogFile(
+        runs=tuple(runs), notes=tuple(notes), partial=_partial(job, trials), has_tasks=True
+    )
+
+
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Write a job configuration, whose task names are literal patterns.
+
+    Raises
+    ------
+    InputError
+        If the tasks belong to datasets that are not known.
+    """
+    by_task: dict[str, list[str]] = {}
+    for key in ids:
+        task, name = context.within_task(key)
+        by_task.setdefault(task or "DATASET", []).append(glob_literal(name))
+    label = context.label
+    config = {
+        "job_name": label,
+        "datasets": [{"name": name, "task_names": patterns} for name, patterns in by_task.items()],
+    }
+    file = f"{label}.json"
+    return Selection(
+        command=shell_command(
+            *("harbor", "run", "--config", context.path_of(file), "--job-name", label)
+        ),
+        files={file: json.dumps(config, indent=1) + "\n"},
+        notes=(
+            *(
+                ["put the dataset in the place of DATASET in the configuration"]
+                if "DATASET" in by_task
+                else []
+            ),
+            "add --agent, --model and what else the run needs; leave out -i, -x and -l",
+            f"keep {label} in the job's name, by which the log is recognised; for a "
+            "repetition add .r2 to it",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,3 +265,7 @@ def _partial(job: JsonObject, trials: _Trials) -> str | None:
     if n_done >= total:
         return None
     return f"the job was stopped or is not finished: {n_done} of {total} trials are in the log"
+
+
+HARBOR: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Jobs of Harbor; each agent and dataset of a job is a run."""

@@ -1,7 +1,7 @@
 """What a reader of an evaluation tool's logs is, and how to add one.
 
-One file per tool with a frozen dataclass that has the methods of `Harness`, and
-one line in `registry.HARNESSES`. A reader does four things.
+One file per tool, or a folder, with a `Harness` of its functions at the end, and one line
+in `registry.HARNESSES`. A reader does four things.
 
 1. `find` recognises the tool's logs among the files of an import, by content:
    `Peek` shows the head, the outermost JSON keys or the whole small document.
@@ -31,10 +31,10 @@ Tests: a sample of the tool through the command line (tests/jobs/harnesses/test_
 small made logs, damage (test_damage.py), and the tool itself (tests/roundtrip/).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from jobs.harnesses.log_files import LogUnit, Peek
 from jobs.harnesses.selection import Selection, SelectionContext
@@ -130,51 +130,6 @@ class LogFile:
     locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-class Harness(Protocol):
-    """Reads the logs of one evaluation tool."""
-
-    @property
-    def name(self) -> str:
-        """Name on the command line."""
-        ...
-
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim the tool's logs among files; never raises.
-
-        Parameters
-        ----------
-        files : sequence of Peek
-            What other tools did not claim, in order of path; neighbours of a file given
-            alone are not among them but may be looked up on disk.
-        """
-        ...
-
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a log.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong and where; the unit's own name is left out.
-        """
-        ...
-
-
-@runtime_checkable
-class SelectingHarness(Harness, Protocol):
-    """Also phrases a choice of questions in the tool's own form."""
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Phrase how to run exactly these questions.
-
-        Raises
-        ------
-        InputError
-            If the tool cannot, saying why and what to do instead.
-        """
-        ...
-
-
 class LargeLog(Protocol):
     """A log of which everything but the verdicts is known, read some runs at a time."""
 
@@ -194,20 +149,36 @@ class LargeLog(Protocol):
         ...
 
 
-@runtime_checkable
-class StreamingHarness(Harness, Protocol):
-    """Also reads logs that are too large for memory."""
+def _never_large(path: Path) -> None:  # noqa: ARG001  # as the other readers take it
+    return None
 
-    def open_large(self, path: Path) -> LargeLog:
-        """Survey a large log.
 
-        Raises
-        ------
-        InputError
-            As `Harness.read`.
-        """
-        ...
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harness:
+    """Reads the logs of one evaluation tool.
 
-    def is_large(self, path: Path) -> bool:
-        """Whether a file is to be read with `open_large`; never raises InputError."""
-        ...
+    Attributes
+    ----------
+    name : str
+        Name on the command line.
+    find : callable
+        Claims the tool's logs among files; never raises. The files are those that other
+        tools did not claim, in order of path; neighbours of a file given alone are not
+        among them but may be looked up on disk.
+    read : callable
+        Reads a log; raises an `InputError` on what is wrong and where, without the name of
+        the log itself.
+    selection : callable or None
+        Phrases how to run exactly the given questions; raises an `InputError` where the tool
+        cannot, with the reason and what to do instead. None if the tool is not started by
+        this program's users, as with tables.
+    large : callable
+        Survey of a log that is too large for memory, to be called; None for any other log.
+        The survey raises as `read` does.
+    """
+
+    name: str
+    find: Callable[[Sequence[Peek]], Iterable[LogUnit]]
+    read: Callable[[LogUnit, ReadOptions], LogFile]
+    selection: Callable[[Sequence[str], SelectionContext], Selection] | None = None
+    large: Callable[[Path], Callable[[], LargeLog] | None] = _never_large

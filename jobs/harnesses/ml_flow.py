@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -34,6 +33,7 @@ from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING
 
+_NAME: Final = "mlflow"
 _TABLE_KEYS: Final = frozenset(("columns", "data"))
 _SUFFIXES: Final = ("/value", "/score")
 _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -44,70 +44,58 @@ _WORDS: Final = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "pass": 1.0, 
 Row = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class MlFlow:
-    """Tables of evaluations."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim tables and records that have a metric."""
+    return one_file_units(file for file in files if _is_table(file) or _is_records(file))
 
-    name: str = "mlflow"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim tables and records that have a metric."""
-        return one_file_units(file for file in files if _is_table(file) or _is_records(file))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a table."""
+    rows = _rows(read_json(unit.path))
+    if not rows:
+        raise InputError("has no rows")
+    rule = options.rule(_NAME, None)
+    metrics = _metrics(rows)
+    if not metrics:
+        raise InputError("has no column of scores")
+    metric = choose("metric", list(metrics), _plain_name(rule.verdict))
+    fields = [_fields(row, {c for names in metrics.values() for c in names}) for row in rows]
+    contents = [_asked(row) for row in rows]
+    field = choose_id_field(fields, contents, rule.question)
+    keys = keys_of(fields, contents, field)
+    verdicts, notes = _verdicts(rows, keys, metrics[metric], rule)
+    started, note = _started(rows, unit.path)
+    run_id, is_own = _run_id(rows, unit.path)
+    names = [plain_text(value) for value in as_object(rows[0].get("tags")).values()]
+    model = _common(rows, "mlflow.modelId")
+    run = build_run(
+        verdicts,
+        run_key=run_id,
+        task=None,
+        agent=options.agent or _common(rows, "agent"),
+        harness=_NAME,
+        started_at=started,
+        agent_config=settings_text(model=model, commit=_common(rows, "mlflow.source.git.commit")),
+        subset_id=subset_marked([*names, unit.path.name, *unit.path.resolve().parts[-4:-1]]),
+    )
+    notes += [note] if note else []
+    if not is_own:
+        notes.append("the run is known by its content, for the file does not name MLflow's run")
+    if rule.question is None:
+        notes.append(f"questions are known by {field}; --question names another field")
+    return LogFile(runs=(run,), notes=tuple(notes), decided=VerdictRule(question=field))
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a table.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        rows = _rows(read_json(unit.path))
-        if not rows:
-            raise InputError("has no rows")
-        rule = options.rule(self.name, None)
-        metrics = _metrics(rows)
-        if not metrics:
-            raise InputError("has no column of scores")
-        metric = choose("metric", list(metrics), _plain_name(rule.verdict))
-        fields = [_fields(row, {c for names in metrics.values() for c in names}) for row in rows]
-        contents = [_asked(row) for row in rows]
-        field = choose_id_field(fields, contents, rule.question)
-        keys = keys_of(fields, contents, field)
-        verdicts, notes = _verdicts(rows, keys, metrics[metric], rule)
-        started, note = _started(rows, unit.path)
-        run_id, is_own = _run_id(rows, unit.path)
-        names = [plain_text(value) for value in as_object(rows[0].get("tags")).values()]
-        model = _common(rows, "mlflow.modelId")
-        run = build_run(
-            verdicts,
-            run_key=run_id,
-            task=None,
-            agent=options.agent or _common(rows, "agent"),
-            harness=self.name,
-            started_at=started,
-            agent_config=settings_text(
-                model=model, commit=_common(rows, "mlflow.source.git.commit")
-            ),
-            subset_id=subset_marked([*names, unit.path.name, *unit.path.resolve().parts[-4:-1]]),
-        )
-        notes += [note] if note else []
-        if not is_own:
-            notes.append("the run is known by its content, for the file does not name MLflow's run")
-        if rule.question is None:
-            notes.append(f"questions are known by {field}; --question names another field")
-        return LogFile(runs=(run,), notes=tuple(notes), decided=VerdictRule(question=field))
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Phrase the ids for a filter of the data."""
-        return filtered_dataset(
-            ids,
-            context,
-            tool="MLflow",
-            program=("python", "EVALUATION.py"),
-            field=context.rule.question or "id",
-            name="a tag of the traces, or the name of the exported file,",
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Phrase the ids for a filter of the data."""
+    return filtered_dataset(
+        ids,
+        context,
+        tool="MLflow",
+        program=("python", "EVALUATION.py"),
+        field=context.rule.question or "id",
+        name="a tag of the traces, or the name of the exported file,",
+    )
 
 
 def _is_table(file: Peek) -> bool:
@@ -246,3 +234,7 @@ def _common(rows: Sequence[Row], name: str) -> str:
 
 def _metadata(row: Row) -> JsonObject:
     return {**as_object(row.get("trace_metadata")), **as_object(row.get("tags"))}
+
+
+ML_FLOW: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Tables of evaluations."""

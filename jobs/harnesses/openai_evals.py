@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import JsonObject, as_list, as_object, as_score, as_text, json_lines
 from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
 from jobs.harnesses.log_values import (
@@ -22,6 +22,7 @@ from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
+_NAME: Final = "openai-evals"
 _SPEC_KEYS: Final = frozenset(("eval_name", "run_id"))
 _READINGS: Final = ("any", "all", "last")
 
@@ -42,62 +43,46 @@ class _Events:
     cut: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenAiEvals:
-    """One file of events per run."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim files of events by the specification in their first line."""
+    return one_file_units(file for file in files if "spec" in file.keys and _is_events(file))
 
-    name: str = "openai-evals"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim files of events by the specification in their first line."""
-        return one_file_units(file for file in files if "spec" in file.keys and _is_events(file))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read what became of each sample."""
+    events = _read_events(unit.path, options.timezone)
+    task, run_id = as_text(events.spec.get("eval_name")), as_text(events.spec.get("run_id"))
+    if not task or not run_id:
+        raise InputError("names no eval and run in its first line")
+    rule = options.rule(_NAME, task)
+    judged = _judge(events.samples, rule, task)
+    functions = map(plain_text, as_list(events.spec.get("completion_fns")))
+    model = "+".join(filter(None, functions))
+    run = build_run(
+        judged,
+        run_key=run_id,
+        task=task,
+        agent=options.agent or model,
+        harness=_NAME,
+        started_at=read_time(events.spec.get("created_at"), options.timezone),
+        agent_config=settings_text(model=model),
+        subset_id=subset_marked([unit.path.name, plain_text(events.spec.get("created_by"))]),
+        asked=[key for key, sample in events.samples.items() if not _has_result(sample)],
+    )
+    partial = None
+    if events.cut is not None or not events.is_whole:
+        n = sum(_has_result(sample) for sample in events.samples.values())
+        partial = f"the run was killed: {n} of its samples have a result"
+    return LogFile(runs=(run,), partial=partial, has_tasks=True)
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read what became of each sample.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        events = _read_events(unit.path, options.timezone)
-        task, run_id = as_text(events.spec.get("eval_name")), as_text(events.spec.get("run_id"))
-        if not task or not run_id:
-            raise InputError("names no eval and run in its first line")
-        rule = options.rule(self.name, task)
-        judged = _judge(events.samples, rule, task)
-        functions = map(plain_text, as_list(events.spec.get("completion_fns")))
-        model = "+".join(filter(None, functions))
-        run = build_run(
-            judged,
-            run_key=run_id,
-            task=task,
-            agent=options.agent or model,
-            harness=self.name,
-            started_at=read_time(events.spec.get("created_at"), options.timezone),
-            agent_config=settings_text(model=model),
-            subset_id=subset_marked([unit.path.name, plain_text(events.spec.get("created_by"))]),
-            asked=[key for key, sample in events.samples.items() if not _has_result(sample)],
-        )
-        partial = None
-        if events.cut is not None or not events.is_whole:
-            n = sum(_has_result(sample) for sample in events.samples.values())
-            partial = f"the run was killed: {n} of its samples have a result"
-        return LogFile(runs=(run,), partial=partial, has_tasks=True)
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Refuse: the ids are positions.
-
-        Raises
-        ------
-        InputError
-            Always.
-        """
-        raise InputError(
-            "OpenAI evals knows samples by their position in the data file and can only run the "
-            f"first of them, so it cannot run {len(ids)} chosen ones of {context.benchmark!r}: in "
-            "a file cut down to them they would have other ids"
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Refuse: the ids are positions."""
+    raise InputError(
+        "OpenAI evals knows samples by their position in the data file and can only run the "
+        f"first of them, so it cannot run {len(ids)} chosen ones of {context.benchmark!r}: in "
+        "a file cut down to them they would have other ids"
+    )
 
 
 def _is_events(file: Peek) -> bool:
@@ -185,3 +170,7 @@ def _verdict(
         seconds = seconds_between(min(sample.times), max(sample.times))
     reason = error_reason(sample.error or "no verdict")
     return LoggedVerdict(question=key, outcome=outcome, reason=reason, duration_s=seconds)
+
+
+OPENAI_EVALS: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""One file of events per run."""

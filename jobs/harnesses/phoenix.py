@@ -1,10 +1,9 @@
 """Phoenix: experiments, as its client returns them or its server exports them as JSON."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -30,6 +29,7 @@ from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
+_NAME: Final = "phoenix"
 _EXPERIMENT_KEYS: Final = frozenset(("experiment_id", "task_runs"))
 _EXPORT_KEYS: Final = frozenset(("example_id", "repetition_number"))
 _RUN_KEYS: Final = frozenset(("dataset_example_id", "experiment_id"))
@@ -37,70 +37,58 @@ _PASS_WORDS: Final = frozenset(("correct", "pass", "passed", "true", "yes"))
 _FAIL_WORDS: Final = frozenset(("incorrect", "fail", "failed", "false", "no"))
 
 
-@dataclass(frozen=True, slots=True)
-class Phoenix:
-    """Experiments on a dataset; a repetition is a trial."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim experiments."""
+    keys = (_EXPERIMENT_KEYS, _EXPORT_KEYS, _RUN_KEYS)
+    return one_file_units(file for file in files if any(file.keys >= k for k in keys))
 
-    name: str = "phoenix"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim experiments."""
-        keys = (_EXPERIMENT_KEYS, _EXPORT_KEYS, _RUN_KEYS)
-        return one_file_units(file for file in files if any(file.keys >= k for k in keys))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read an experiment."""
+    document = read_json(unit.path)
+    experiment = as_object(document)
+    runs = [
+        as_object(run) for run in as_list(experiment.get("task_runs") if experiment else document)
+    ]
+    if not runs:
+        raise InputError("has no runs of the task")
+    results = _results(experiment, runs)
+    rule = options.rule(_NAME, None)
+    names = list(dict.fromkeys(name for told in results for name in told))
+    if not names and all(not run.get("error") for run in runs):
+        raise InputError("has no evaluations; evaluate the experiment and export it again")
+    annotator = choose("annotator", names, rule.verdict) if names else ""
+    run_key = as_text(experiment.get("experiment_id")) or as_text(runs[0].get("experiment_id"))
+    named = [experiment.get("experiment_name"), experiment.get("name"), unit.path.name]
+    metadata = as_object(experiment.get("experiment_metadata")) or as_object(
+        experiment.get("metadata")
+    )
+    run = build_run(
+        [_verdict(r, told, annotator, rule) for r, told in zip(runs, results, strict=True)],
+        run_key=run_key or f"phoenix-{digest([[_example(r), r.get('start_time')] for r in runs])}",
+        task=plain_text(experiment.get("dataset_id")) or None,
+        agent=options.agent or plain_text(metadata.get("agent")),
+        harness=_NAME,
+        agent_config=settings_text(
+            agent_version=metadata.get("agent_version"), model=metadata.get("model")
+        ),
+        subset_id=subset_marked(
+            [*named, *metadata.values(), f"subset:{metadata.get('subset_id')}"]
+        ),
+    )
+    return LogFile(runs=(run,))
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read an experiment.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        document = read_json(unit.path)
-        experiment = as_object(document)
-        runs = [
-            as_object(run)
-            for run in as_list(experiment.get("task_runs") if experiment else document)
-        ]
-        if not runs:
-            raise InputError("has no runs of the task")
-        results = _results(experiment, runs)
-        rule = options.rule(self.name, None)
-        names = list(dict.fromkeys(name for told in results for name in told))
-        if not names and all(not run.get("error") for run in runs):
-            raise InputError("has no evaluations; evaluate the experiment and export it again")
-        annotator = choose("annotator", names, rule.verdict) if names else ""
-        run_key = as_text(experiment.get("experiment_id")) or as_text(runs[0].get("experiment_id"))
-        named = [experiment.get("experiment_name"), experiment.get("name"), unit.path.name]
-        metadata = as_object(experiment.get("experiment_metadata")) or as_object(
-            experiment.get("metadata")
-        )
-        run = build_run(
-            [_verdict(r, told, annotator, rule) for r, told in zip(runs, results, strict=True)],
-            run_key=run_key
-            or f"phoenix-{digest([[_example(r), r.get('start_time')] for r in runs])}",
-            task=plain_text(experiment.get("dataset_id")) or None,
-            agent=options.agent or plain_text(metadata.get("agent")),
-            harness=self.name,
-            agent_config=settings_text(
-                agent_version=metadata.get("agent_version"), model=metadata.get("model")
-            ),
-            subset_id=subset_marked(
-                [*named, *metadata.values(), f"subset:{metadata.get('subset_id')}"]
-            ),
-        )
-        return LogFile(runs=(run,))
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Phrase the ids for a filter of the examples."""
-        return filtered_dataset(
-            ids,
-            context,
-            tool="Phoenix",
-            program=("python", "EXPERIMENT.py"),
-            field="dataset example id",
-            name="the experiment's name or metadata, or the name of the exported file,",
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Phrase the ids for a filter of the examples."""
+    return filtered_dataset(
+        ids,
+        context,
+        tool="Phoenix",
+        program=("python", "EXPERIMENT.py"),
+        field="dataset example id",
+        name="the experiment's name or metadata, or the name of the exported file,",
+    )
 
 
 def _example(run: JsonObject) -> object:
@@ -160,3 +148,7 @@ def _outcome(result: JsonObject, rule: VerdictRule, key: str) -> int:
             )
         return rule.count(label, MISSING)
     return PASS if label in _PASS_WORDS else FAIL
+
+
+PHOENIX: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Experiments on a dataset; a repetition is a trial."""

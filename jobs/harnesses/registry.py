@@ -1,51 +1,56 @@
-"""The evaluation tools whose logs can be read."""
+"""The evaluation tools whose logs can be read, and which files of an import are their logs."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.deep_eval import DeepEval
-from jobs.harnesses.hal import Hal
-from jobs.harnesses.harbor import Harbor
-from jobs.harnesses.harness import Harness, SelectingHarness
-from jobs.harnesses.helm import Helm
-from jobs.harnesses.inspect_ai.reader import InspectAi
+from jobs.harnesses.deep_eval import DEEP_EVAL
+from jobs.harnesses.hal import HAL
+from jobs.harnesses.harbor import HARBOR
+from jobs.harnesses.harness import Harness
+from jobs.harnesses.helm import HELM
+from jobs.harnesses.inspect_ai.reader import INSPECT_AI
 from jobs.harnesses.json_files import read_json
-from jobs.harnesses.langfuse import Langfuse
-from jobs.harnesses.lm_eval.reader import LmEval
+from jobs.harnesses.langfuse import LANGFUSE
+from jobs.harnesses.lm_eval.reader import LM_EVAL
 from jobs.harnesses.log_files import SMALL_BYTES, LogUnit, Peek
-from jobs.harnesses.ml_flow import MlFlow
-from jobs.harnesses.openai_evals import OpenAiEvals
-from jobs.harnesses.phoenix import Phoenix
-from jobs.harnesses.promptfoo.reader import Promptfoo
-from jobs.harnesses.py_test.reader import PyTest
-from jobs.harnesses.swe_bench.reader import SweBench
-from jobs.harnesses.table.long_table import LongTable
-from jobs.harnesses.table.wide_table import WideTable
-from jobs.harnesses.terminal_bench import TerminalBench
+from jobs.harnesses.ml_flow import ML_FLOW
+from jobs.harnesses.openai_evals import OPENAI_EVALS
+from jobs.harnesses.phoenix import PHOENIX
+from jobs.harnesses.promptfoo.reader import PROMPTFOO
+from jobs.harnesses.py_test.reader import PY_TEST
+from jobs.harnesses.selection import Selection, SelectionContext
+from jobs.harnesses.swe_bench.reader import SWE_BENCH
+from jobs.harnesses.table.long_table import LONG_TABLE
+from jobs.harnesses.table.wide_table import WIDE_TABLE
+from jobs.harnesses.terminal_bench import TERMINAL_BENCH
 from recurring_eval.errors import InputError
 
 AUTO: Final = "auto"
 
+_LOG_SUFFIXES: Final = frozenset(
+    (".csv", ".eval", ".json", ".jsonl", ".ndjson", ".parquet", ".tsv", ".xml", ".yaml")
+)
+
 HARNESSES: Final[tuple[Harness, ...]] = (
-    InspectAi(),
-    LmEval(),
-    SweBench(),
-    Promptfoo(),
-    PyTest(),
-    TerminalBench(),
-    Harbor(),
-    OpenAiEvals(),
-    DeepEval(),
-    Hal(),
-    Helm(),
-    MlFlow(),
-    Phoenix(),
-    Langfuse(),
-    WideTable(),
-    LongTable(),
+    INSPECT_AI,
+    LM_EVAL,
+    SWE_BENCH,
+    PROMPTFOO,
+    PY_TEST,
+    TERMINAL_BENCH,
+    HARBOR,
+    OPENAI_EVALS,
+    DEEP_EVAL,
+    HAL,
+    HELM,
+    ML_FLOW,
+    PHOENIX,
+    LANGFUSE,
+    WIDE_TABLE,
+    LONG_TABLE,
 )
 """Asked in this order; each claims files that those before it did not."""
 
@@ -69,14 +74,9 @@ def harnesses_named(name: str) -> tuple[Harness, ...]:
     return found
 
 
-def selecting_harnesses() -> dict[str, SelectingHarness]:
-    """Return the tools that a choice of questions can be phrased for, by name."""
-    return {h.name: h for h in HARNESSES if isinstance(h, SelectingHarness)}
-
-
-_LOG_SUFFIXES: Final = frozenset(
-    (".csv", ".eval", ".json", ".jsonl", ".ndjson", ".parquet", ".tsv", ".xml", ".yaml")
-)
+def selections() -> dict[str, Callable[[Sequence[str], SelectionContext], Selection]]:
+    """Return how each tool phrases a choice of questions, by the name of the tool."""
+    return {h.name: h.selection for h in HARNESSES if h.selection is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

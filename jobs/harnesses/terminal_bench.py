@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import JsonObject, as_list, as_object, as_text, inside, read_json
 from jobs.harnesses.log_files import LogUnit, Peek, documents_in, units_of_folders
 from jobs.harnesses.log_values import (
@@ -35,6 +34,7 @@ from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
+_NAME: Final = "terminal-bench"
 _METADATA: Final = "run_metadata.json"
 _RESULTS: Final = "results.json"
 
@@ -49,83 +49,73 @@ Key = tuple[str, int | None]
 _SHOWN: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalBench:
-    """Runs of Terminal-Bench 0.2."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim the folders of runs with all that is in them."""
+    return units_of_folders(files, _run_folder)
 
-    name: str = "terminal-bench"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim the folders of runs with all that is in them."""
-        return units_of_folders(files, _run_folder)
-
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read the trials of a run.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        (metadata, merged), notes = documents_in(unit.path, (_METADATA, _RESULTS))
-        task = plain_text(metadata.get("dataset_name")) or None
-        rule = options.rule(self.name, task)
-        own, broken = _own_trials(unit, rule)
-        found = {**_merged_trials(merged, rule), **own}
-        lost = [key for key in broken if key not in found]
-        for key, problem in broken.items():
-            reason = missing_reason(ERROR, f"results.json {problem}")
-            found.setdefault(key, _missing_trial(key, reason))
-        if lost:
-            notes.append(
-                f"{len(lost)} results.json cannot be read, which counts as an error of: "
-                + ", ".join(task_id for task_id, _ in lost[:_SHOWN])
-            )
-        for key in _trial_folders(unit):
-            found.setdefault(key, _missing_trial(key, NOT_RUN))
-        run_id = plain_text(metadata.get("run_id")) or unit.path.resolve().name
-        run = build_run(
-            found.values(),
-            run_key=run_id,
-            task=task,
-            agent=options.agent or plain_text(metadata.get("agent_name")),
-            harness=self.name,
-            started_at=read_time(metadata.get("start_time"), options.timezone),
-            finished_at=read_time(metadata.get("end_time"), options.timezone),
-            agent_config=settings_text(
-                model=metadata.get("model_name"), commit=_commit(metadata.get("commit_hash"))
-            ),
-            tags=_tags(metadata),
-            subset_id=subset_marked([run_id]),
-            asked=_asked(metadata),
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read the trials of a run."""
+    (metadata, merged), notes = documents_in(unit.path, (_METADATA, _RESULTS))
+    task = plain_text(metadata.get("dataset_name")) or None
+    rule = options.rule(_NAME, task)
+    own, broken = _own_trials(unit, rule)
+    found = {**_merged_trials(merged, rule), **own}
+    lost = [key for key in broken if key not in found]
+    for key, problem in broken.items():
+        reason = missing_reason(ERROR, f"results.json {problem}")
+        found.setdefault(key, _missing_trial(key, reason))
+    if lost:
+        notes.append(
+            f"{len(lost)} results.json cannot be read, which counts as an error of: "
+            + ", ".join(task_id for task_id, _ in lost[:_SHOWN])
         )
-        return LogFile(
-            runs=(run,), notes=tuple(notes), partial=_partial(metadata, found), has_tasks=True
-        )
+    for key in _trial_folders(unit):
+        found.setdefault(key, _missing_trial(key, NOT_RUN))
+    run_id = plain_text(metadata.get("run_id")) or unit.path.resolve().name
+    run = build_run(
+        found.values(),
+        run_key=run_id,
+        task=task,
+        agent=options.agent or plain_text(metadata.get("agent_name")),
+        harness=_NAME,
+        started_at=read_time(metadata.get("start_time"), options.timezone),
+        finished_at=read_time(metadata.get("end_time"), options.timezone),
+        agent_config=settings_text(
+            model=metadata.get("model_name"), commit=_commit(metadata.get("commit_hash"))
+        ),
+        tags=_tags(metadata),
+        subset_id=subset_marked([run_id]),
+        asked=_asked(metadata),
+    )
+    return LogFile(
+        runs=(run,), notes=tuple(notes), partial=_partial(metadata, found), has_tasks=True
+    )
 
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Phrase the command, each task as a literal pattern.
 
-        Raises
-        ------
-        InputError
-            If the tasks belong to several datasets or one cannot be passed.
-        """
-        task, keys = context.within_one_task(ids, tasks="datasets of Terminal-Bench")
-        dataset = task or "DATASET"
-        return Selection(
-            command=shell_command(
-                *("tb", "run", "--dataset", f"{dataset}==VERSION", "--run-id", context.label),
-                *(f"--task-id={glob_literal(key)}" for key in keys),
-            ),
-            files=context.ids_file(keys),
-            notes=(
-                "put the dataset's version in the place of VERSION, and add --agent, --model and "
-                "what else the run needs",
-                f"keep {context.label} in the run id, by which the log is recognised; for a "
-                "repetition add .r2 to it",
-            ),
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Phrase the command, each task as a literal pattern.
+
+    Raises
+    ------
+    InputError
+        If the tasks belong to several datasets or one cannot be passed.
+    """
+    task, keys = context.within_one_task(ids, tasks="datasets of Terminal-Bench")
+    dataset = task or "DATASET"
+    return Selection(
+        command=shell_command(
+            *("tb", "run", "--dataset", f"{dataset}==VERSION", "--run-id", context.label),
+            *(f"--task-id={glob_literal(key)}" for key in keys),
+        ),
+        files=context.ids_file(keys),
+        notes=(
+            "put the dataset's version in the place of VERSION, and add --agent, --model and "
+            "what else the run needs",
+            f"keep {context.label} in the run id, by which the log is recognised; for a "
+            "repetition add .r2 to it",
+        ),
+    )
 
 
 def _run_folder(file: Peek) -> Path | None:
@@ -257,3 +247,7 @@ def _commit(value: object) -> object:
 def _tags(metadata: JsonObject) -> list[str]:
     name, version = inside(metadata, "dataset_name"), inside(metadata, "dataset_version")
     return [f"dataset={plain_text(name)}=={plain_text(version)}"] if name and version else []
+
+
+TERMINAL_BENCH: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Runs of Terminal-Bench 0.2."""

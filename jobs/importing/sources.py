@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from jobs.harnesses.harness import LargeLog, LogFile, ReadOptions, StreamingHarness
+from jobs.harnesses.harness import LargeLog, LogFile, ReadOptions
 from jobs.harnesses.registry import FoundLog, find_logs, harnesses_named
 from recurring_eval.errors import InputError
 from storage.runs.remembered import ImportedFile
@@ -101,10 +101,11 @@ def _read(
             raise InputError("no such file")
         if not path.is_file() and files == (path,):
             raise InputError("is not a regular file")
-        if isinstance(log.harness, StreamingHarness) and log.harness.is_large(path):
+        survey = log.harness.large(path)
+        if survey is not None:
             file_hash = _hash(files)
             known = remembered(file_hash)
-            large = None if known is not None else log.harness.open_large(path)
+            large = None if known is not None else survey()
             return replace(source, file_hash=file_hash, large=large, known=known)
         found = log.harness.read(log.unit, options)
         return replace(source, log=found, file_hash=_hash(files))

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import as_object, as_text, inside, read_json
 from jobs.harnesses.log_files import LogUnit, Peek
 from jobs.harnesses.log_values import read_time, time_of_file
@@ -22,6 +22,7 @@ from jobs.harnesses.swe_bench.instances import (
 )
 from recurring_eval.errors import InputError
 
+_NAME: Final = "swebench"
 _LOGS: Final = ("logs", "run_evaluation")
 _DATE: Final = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?!\d)")
 _SUBSET: Final = re.compile(r"[._]subset\.")
@@ -41,114 +42,101 @@ class _Form(Enum):
     DETAILS = "details"
 
 
-@dataclass(frozen=True, slots=True)
-class SweBench:
-    """Results of ``swebench.harness.run_evaluation``, ``sb-cli`` and the leaderboard."""
-
-    name: str = "swebench"
-
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim reports, folders of instance reports, and leaderboard entries."""
-        paths = {file.path for file in files}
-        folders: dict[Path, list[Path]] = {
-            file.path.parent.parent: [] for file in files if _is_instance(file)
-        }
-        for path in sorted(paths) if folders else ():
-            folder = next((parent for parent in path.parents if parent in folders), None)
-            if folder is not None:
-                folders[folder].append(path)
-        for folder, contained in folders.items():
-            yield LogUnit(path=folder, files=tuple(contained))
-        for file in files:
-            if file.path.name.endswith(".response.json"):
-                report = file.path.with_name(
-                    file.path.name.removesuffix(".response.json") + ".json"
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim reports, folders of instance reports, and leaderboard entries."""
+    paths = {file.path for file in files}
+    folders: dict[Path, list[Path]] = {
+        file.path.parent.parent: [] for file in files if _is_instance(file)
+    }
+    for path in sorted(paths) if folders else ():
+        folder = next((parent for parent in path.parents if parent in folders), None)
+        if folder is not None:
+            folders[folder].append(path)
+    for folder, contained in folders.items():
+        yield LogUnit(path=folder, files=tuple(contained))
+    for file in files:
+        if file.path.name.endswith(".response.json"):
+            report = file.path.with_name(file.path.name.removesuffix(".response.json") + ".json")
+            if report in paths:
+                yield LogUnit(
+                    path=file.path, files=(file.path,), not_a_log="the answer sb-cli was sent"
                 )
-                if report in paths:
-                    yield LogUnit(
-                        path=file.path, files=(file.path,), not_a_log="the answer sb-cli was sent"
-                    )
-            elif _form_of(file) not in (None, _Form.INSTANCES):
-                beside = [path for path in _metadata_of(file.path) if path in paths]
-                yield LogUnit(path=file.path, files=(file.path, *beside))
+        elif _form_of(file) not in (None, _Form.INSTANCES):
+            beside = [path for path in _metadata_of(file.path) if path in paths]
+            yield LogUnit(path=file.path, files=(file.path, *beside))
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a log in any of its forms.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        first = unit.files[0]
-        is_folder = unit.path.is_dir() or _is_instance(Peek(unit.path))
-        form = _Form.INSTANCES if is_folder else _form_of(Peek(unit.path))
-        identity = _identity(unit.path, form)
-        rule = options.rule(self.name, identity.dataset)
-        notes: list[str] = []
-        verdicts: list[LoggedVerdict]
-        near = first.parent
-        if form is _Form.INSTANCES:
-            reports = [path for path in unit.files if path.name == _INSTANCE]
-            verdicts, notes = of_instance_reports(reports, rule)
-            run_files = [path.with_name("run.json") for path in reports]
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a log in any of its forms."""
+    first = unit.files[0]
+    is_folder = unit.path.is_dir() or _is_instance(Peek(unit.path))
+    form = _Form.INSTANCES if is_folder else _form_of(Peek(unit.path))
+    identity = _identity(unit.path, form)
+    rule = options.rule(_NAME, identity.dataset)
+    notes: list[str] = []
+    verdicts: list[LoggedVerdict]
+    near = first.parent
+    if form is _Form.INSTANCES:
+        reports = [path for path in unit.files if path.name == _INSTANCE]
+        verdicts, notes = of_instance_reports(reports, rule)
+        run_files = [path.with_name("run.json") for path in reports]
+    else:
+        content = read_json(unit.path)
+        if not isinstance(content, dict) or form is None:
+            raise InputError("is no report of SWE-bench")
+        run_files = _run_files_of(identity, near)
+        if form is _Form.LEADERBOARD:
+            verdicts = of_leaderboard(content, rule)
+        elif form is _Form.DETAILS:
+            verdicts = of_details(content)
         else:
-            content = read_json(unit.path)
-            if not isinstance(content, dict) or form is None:
-                raise InputError("is no report of SWE-bench")
-            run_files = _run_files_of(identity, near)
-            if form is _Form.LEADERBOARD:
-                verdicts = of_leaderboard(content, rule)
-            elif form is _Form.DETAILS:
-                verdicts = of_details(content)
-            else:
-                verdicts, notes = of_report(content, rule)
-        started, note = _started_at(identity, run_files, first)
-        run = build_run(
-            verdicts,
-            run_key=identity.run_key,
-            task=identity.dataset,
-            agent=options.agent or _name_in_metadata(first) or identity.model,
-            harness=self.name,
-            started_at=started,
-            subset_id=subset_marked([identity.run_id]),
-        )
-        return LogFile(
-            runs=(run,),
-            notes=tuple(notes) if note is None else (*notes, note),
-            others_failed=form is _Form.LEADERBOARD,
-        )
+            verdicts, notes = of_report(content, rule)
+    started, note = _started_at(identity, run_files, first)
+    run = build_run(
+        verdicts,
+        run_key=identity.run_key,
+        task=identity.dataset,
+        agent=options.agent or _name_in_metadata(first) or identity.model,
+        harness=_NAME,
+        started_at=started,
+        subset_id=subset_marked([identity.run_id]),
+    )
+    return LogFile(
+        runs=(run,),
+        notes=tuple(notes) if note is None else (*notes, note),
+        others_failed=form is _Form.LEADERBOARD,
+    )
 
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Phrase the command of the harness, and the ids as a list and as a pattern for the agent.
 
-        Raises
-        ------
-        InputError
-            If an id would be read as an option, or there are too many for a command line.
-        """
-        odd = [key for key in ids if key.startswith("-") or re.search(r"[\s,]", key)]
-        if odd:
-            raise InputError(f"SWE-bench cannot be given the instance id {odd[0]!r}")
-        label = context.label
-        command = shell_command(
-            *("python", "-m", "swebench.harness.run_evaluation"),
-            *("-d", "DATASET", "-p", "PREDICTIONS", "-id", label, "-i", *ids),
-        )
-        pattern = "^(" + "|".join(re.escape(key) for key in ids) + ")$"
-        return Selection(
-            command=command,
-            files=context.ids_file(ids) | {f"{label}.filter.txt": pattern + "\n"},
-            notes=(
-                "put the dataset and the file of predictions in the places of DATASET and "
-                "PREDICTIONS",
-                "this only grades: the agent must have made a prediction for each of the ids in "
-                f"{label}.ids.txt; {label}.filter.txt has them as a regular expression for an "
-                "agent's own filter",
-                f"keep {label} in the run id, by which the report is recognised; for a repetition "
-                "add .r2 to it, for SWE-bench skips instances that have a report under the same id",
-            ),
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Phrase the command of the harness, and the ids as a list and as a pattern for the agent.
+
+    Raises
+    ------
+    InputError
+        If an id would be read as an option, or there are too many for a command line.
+    """
+    odd = [key for key in ids if key.startswith("-") or re.search(r"[\s,]", key)]
+    if odd:
+        raise InputError(f"SWE-bench cannot be given the instance id {odd[0]!r}")
+    label = context.label
+    command = shell_command(
+        *("python", "-m", "swebench.harness.run_evaluation"),
+        *("-d", "DATASET", "-p", "PREDICTIONS", "-id", label, "-i", *ids),
+    )
+    pattern = "^(" + "|".join(re.escape(key) for key in ids) + ")$"
+    return Selection(
+        command=command,
+        files=context.ids_file(ids) | {f"{label}.filter.txt": pattern + "\n"},
+        notes=(
+            "put the dataset and the file of predictions in the places of DATASET and PREDICTIONS",
+            "this only grades: the agent must have made a prediction for each of the ids in "
+            f"{label}.ids.txt; {label}.filter.txt has them as a regular expression for an "
+            "agent's own filter",
+            f"keep {label} in the run id, by which the report is recognised; for a repetition "
+            "add .r2 to it, for SWE-bench skips instances that have a report under the same id",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,3 +310,7 @@ def _name_in_metadata(path: Path) -> str:
                 if key == "name" and value.strip():
                     return value.strip().strip("'\"")
     return ""
+
+
+SWE_BENCH: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Results of ``swebench.harness.run_evaluation``, ``sb-cli`` and the leaderboard."""

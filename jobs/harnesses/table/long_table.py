@@ -1,8 +1,9 @@
 """Long tables: one row per run, question and trial; large ones are read some runs at a time."""
 
 import codecs
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
 from jobs.harnesses.table.columns import (
     NAMES,
@@ -33,6 +34,7 @@ from jobs.harnesses.table.run_logs import build_run_logs, runs_of_rows
 from jobs.harnesses.table.text_files import read_csv, read_jsonl
 from recurring_eval.errors import InputError
 
+_NAME: Final = "table"
 LARGE_ROWS: Final = 1_000_000
 PART_ROWS: Final = 500_000
 _BATCH_ROWS: Final = 250_000
@@ -217,48 +219,33 @@ _COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\
 _HEAD_BYTES: Final = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class LongTable:
-    """CSV, JSON lines and Parquet written by anyone's own scripts."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim the files whose names end as those of tables do, and JSON lines with verdicts."""
+    return one_file_units(file for file in files if _may_be_table(file))
 
-    name: str = "table"
-    large_rows: int = LARGE_ROWS
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim the files whose names end as those of tables do, and JSON lines with verdicts."""
-        return one_file_units(file for file in files if _may_be_table(file))
+def _large(path: Path) -> Callable[[], LargeTable] | None:
+    """Survey of a Parquet file of many rows; None for any other file."""
+    try:
+        with path.open("rb") as file:
+            is_parquet = file.read(len(_PARQUET_MARK)) == _PARQUET_MARK
+    except OSError:
+        return None
+    return partial(open_large, path) if is_parquet and row_count(path) > LARGE_ROWS else None
 
-    def is_large(self, path: Path) -> bool:
-        """Whether a file is read some runs at a time."""
-        try:
-            with path.open("rb") as file:
-                is_parquet = file.read(len(_PARQUET_MARK)) == _PARQUET_MARK
-        except OSError:
-            return False
-        return is_parquet and row_count(path) > self.large_rows
 
-    def open_large(self, path: Path) -> LargeTable:
-        """Survey a large Parquet file.
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a file; what it is follows from its content, not its name.
 
-        Raises
-        ------
-        InputError
-            As `read`.
-        """
-        return open_large(path)
-
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a file; what it is follows from its content, not its name.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong and in which line or row; the file's name is left out.
-        """
-        table = _read_raw(unit.path)
-        columns, notes = choose_columns(table)
-        runs, more_notes = build_run_logs(table, columns, options, harness=self.name)
-        return LogFile(runs=runs, notes=(*table.notes, *notes, *more_notes))
+    Raises
+    ------
+    InputError
+        Saying what is wrong and in which line or row; the file's name is left out.
+    """
+    table = _read_raw(unit.path)
+    columns, notes = choose_columns(table)
+    runs, more_notes = build_run_logs(table, columns, options, harness=_NAME)
+    return LogFile(runs=runs, notes=(*table.notes, *notes, *more_notes))
 
 
 def _may_be_table(file: Peek) -> bool:
@@ -287,3 +274,7 @@ def _read_raw(path: Path) -> RawTable:
     if start.startswith(b"["):
         raise InputError("is a JSON list; write one object per line")
     return read_csv(path)
+
+
+LONG_TABLE: Final = Harness(name=_NAME, find=_find, read=_read, large=_large)
+"""CSV, JSON lines and Parquet written by anyone's own scripts."""

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
 from jobs.harnesses.log_values import time_of_name
 from jobs.harnesses.table.columns import KNOWN, NAMES, Column, RawTable, choose_columns, normalised
@@ -21,6 +21,7 @@ from jobs.harnesses.table.text_files import read_csv, read_header
 from jobs.harnesses.table.verdict_words import may_be_verdict
 from recurring_eval.errors import InputError
 
+_NAME: Final = "wide-table"
 _RUN: Final = frozenset((*NAMES["run"], "agent", "model"))
 _QUESTION: Final = frozenset((*NAMES["question"], "question"))
 _VERDICT: Final = frozenset(NAMES["verdict"])
@@ -138,41 +139,36 @@ _MOST_CELLS: Final = 50_000_000
 _TIMES: Final = frozenset(NAMES["time"])
 
 
-@dataclass(frozen=True, slots=True)
-class WideTable:
-    """Matrices of verdicts, as spreadsheets and ``replay`` have them."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim tables whose headers are no long table's and whose cells are verdicts."""
+    return one_file_units(file for file in files if _is_wide(file))
 
-    name: str = "wide-table"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim tables whose headers are no long table's and whose cells are verdicts."""
-        return one_file_units(file for file in files if _is_wide(file))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a table.
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a table.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong, and what to add where the table leaves something open.
-        """
-        raw = read_wide(unit.path)
-        layout = layout_of(raw.headers)
-        if layout is None:
-            raise InputError(
-                "is no wide table: the first column must be run_id, agent or question_id, and no "
-                "column may be named as verdicts are"
-            )
-        check_distinct(raw.headers, layout)
-        if raw.n_rows * len(layout.cells) > _MOST_CELLS:
-            raise InputError(f"has more than {_MOST_CELLS:,} cells; make it long and split it")
-        if layout.has_row_per_run:
-            table, note = _of_row_per_run(raw, layout), "has a row per run"
-        else:
-            table, note = _of_column_per_run(raw, layout, options), "has a column per run"
-        columns, _ = choose_columns(table)
-        runs, notes = build_run_logs(table, columns, options, harness=self.name)
-        return LogFile(runs=runs, notes=(*raw.notes, note, *notes))
+    Raises
+    ------
+    InputError
+        Saying what is wrong, and what to add where the table leaves something open.
+    """
+    raw = read_wide(unit.path)
+    layout = layout_of(raw.headers)
+    if layout is None:
+        raise InputError(
+            "is no wide table: the first column must be run_id, agent or question_id, and no "
+            "column may be named as verdicts are"
+        )
+    check_distinct(raw.headers, layout)
+    if raw.n_rows * len(layout.cells) > _MOST_CELLS:
+        raise InputError(f"has more than {_MOST_CELLS:,} cells; make it long and split it")
+    if layout.has_row_per_run:
+        table, note = _of_row_per_run(raw, layout), "has a row per run"
+    else:
+        table, note = _of_column_per_run(raw, layout, options), "has a column per run"
+    columns, _ = choose_columns(table)
+    runs, notes = build_run_logs(table, columns, options, harness=_NAME)
+    return LogFile(runs=runs, notes=(*raw.notes, note, *notes))
 
 
 def _is_wide(file: Peek) -> bool:
@@ -302,3 +298,7 @@ def _long(raw: RawTable, columns: dict[str, Column], numbers: NDArray[np.int64])
 
 def _tiled(column: Column, n: int) -> Column:
     return replace(column, codes=np.tile(column.codes, n))
+
+
+WIDE_TABLE: Final = Harness(name=_NAME, find=_find, read=_read)
+"""Matrices of verdicts, as spreadsheets and ``replay`` have them."""

@@ -10,7 +10,7 @@ import pytest
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.log_files import LogUnit
 from jobs.harnesses.table import long_table as large_table
-from jobs.harnesses.table.long_table import LongTable, open_large
+from jobs.harnesses.table.long_table import LONG_TABLE, open_large
 from jobs.importing.report import merged_notes
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
@@ -77,7 +77,7 @@ def content(log: RunLog) -> tuple[object, ...]:
 def both_ways(path: Path, options: ReadOptions | None = None) -> tuple[list, list, int]:
     """Logs read at once and in parts, and the number of parts."""
     options = options or ReadOptions()
-    whole = LongTable().read(LogUnit(path=path, files=(path,)), options)
+    whole = LONG_TABLE.read(LogUnit(path=path, files=(path,)), options)
     parts = list(open_large(path).read_parts(options, harness="table"))
     notes = merged_notes([note for part in parts for note in part.notes])
     assert sorted(notes) == sorted(whole.notes)
@@ -170,7 +170,8 @@ def test_missing_id_is_refused_with_its_row(tmp_path: Path) -> None:
 @pytest.fixture
 def large(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project in which every Parquet file counts as large."""
-    monkeypatch.setattr("jobs.harnesses.registry.HARNESSES", (LongTable(large_rows=0),))
+    monkeypatch.setattr("jobs.harnesses.registry.HARNESSES", (LONG_TABLE,))
+    monkeypatch.setattr(large_table, "LARGE_ROWS", 0)
     return project
 
 
