@@ -105,13 +105,7 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
 
 
 def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
-    """Write a job configuration, whose task names are literal patterns.
-
-    Raises
-    ------
-    InputError
-        If the tasks belong to datasets that are not known.
-    """
+    """Write a job configuration, whose task names are literal patterns."""
     by_task: dict[str, list[str]] = {}
     for key in ids:
         task, name = context.within_task(key)

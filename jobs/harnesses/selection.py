@@ -90,8 +90,8 @@ class SelectionContext:
         found = {task for task, _ in located}
         if len(found) > 1:
             raise InputError(
-                f"the questions belong to {len(found)} {tasks}, which one run cannot have; import each "
-                "as a benchmark of its own"
+                f"the questions belong to {len(found)} {tasks}, which one run cannot have; import "
+                "each as a benchmark of its own"
             )
         return next(iter(found)), [key for _, key in located]
 

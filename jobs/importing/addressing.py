@@ -281,8 +281,10 @@ def _keyed(item: Addressed, homes: Mapping[tuple[str, str], str]) -> Addressed:
         if source.log.has_tasks and task is not None:
             own_homes[benchmark] = homes[benchmark, source.harness]
             prefix = "" if task == own_homes[benchmark] else f"{task}/"
-        keys = tuple(f"{prefix}{key}" for key in log.question_ids)
-        logs.append(replace(log, question_ids=keys) if prefix else log)
+        if prefix:
+            keys = tuple(f"{prefix}{key}" for key in log.question_ids)
+            log = replace(log, question_ids=keys)  # the same log from here on
+        logs.append(log)
         found = source.log.locators.get(task or "", {})
         located = {f"{prefix}{key}": locator for key, locator in found.items()}
         locators.setdefault(benchmark, {}).update(located)

@@ -29,7 +29,7 @@ _SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class _Layout:
     """Positions of the columns by what they are.
 
     Attributes
@@ -49,8 +49,8 @@ class Layout:
     cells: tuple[int, ...]
 
 
-def layout_of(headers: Sequence[str]) -> Layout | None:
-    """Layout that the headers alone allow; None if they could be those of a long table."""
+def _layout_of(headers: Sequence[str]) -> _Layout | None:
+    """_Layout that the headers alone allow; None if they could be those of a long table."""
     names = [normalised(header) for header in headers]
     met = set(names)
     if len(names) < 2 or met & _VERDICT:
@@ -61,7 +61,7 @@ def layout_of(headers: Sequence[str]) -> Layout | None:
         return None
     others = {names[at] for at in facts}
     if names[0] in _QUESTION and not others & (_RUN | _QUESTION):
-        return Layout(has_row_per_run=False, key=0, facts=facts, cells=cells)
+        return _Layout(has_row_per_run=False, key=0, facts=facts, cells=cells)
     if met & _QUESTION or len(cells) < 2:
         return None
     keys = [at for at, name in enumerate(names) if name in NAMES["run"] and name != "date"]
@@ -71,10 +71,10 @@ def layout_of(headers: Sequence[str]) -> Layout | None:
     rest = tuple(at for at in (0, *facts) if at != key)
     if any(names[at] not in KNOWN for at in rest):
         return None
-    return Layout(has_row_per_run=True, key=key, facts=rest, cells=cells)
+    return _Layout(has_row_per_run=True, key=key, facts=rest, cells=cells)
 
 
-def holds_verdicts(rows: Sequence[Sequence[object]], layout: Layout) -> bool:
+def _holds_verdicts(rows: Sequence[Sequence[object]], layout: _Layout) -> bool:
     """Whether the first rows have verdicts where the layout puts them."""
     told = [
         row[at]
@@ -89,13 +89,8 @@ def _is_filled(value: object) -> bool:
     return value is not None and bool(str(value).strip())
 
 
-def check_distinct(headers: Sequence[str], layout: Layout) -> None:
-    """Refuse two columns of one name.
-
-    Raises
-    ------
-    InputError
-    """
+def _check_distinct(headers: Sequence[str], layout: _Layout) -> None:
+    """Refuse two columns of one name."""
     counts = Counter(headers[at] for at in layout.cells)
     twice = [name for name, n in counts.items() if n > 1]
     if twice:
@@ -106,7 +101,7 @@ def check_distinct(headers: Sequence[str], layout: Layout) -> None:
         )
 
 
-def without_time(layout: Layout, headers: Sequence[str]) -> InputError:
+def _without_time(layout: _Layout, headers: Sequence[str]) -> InputError:
     """Error for a table that does not say when its runs were."""
     shown = ", ".join(repr(headers[at])[:40] for at in layout.cells[:_SHOWN])
     if layout.has_row_per_run:
@@ -120,7 +115,7 @@ def without_time(layout: Layout, headers: Sequence[str]) -> InputError:
     )
 
 
-def stacked(columns: Sequence[Column], name: str) -> Column:
+def _stacked(columns: Sequence[Column], name: str) -> Column:
     """Columns under one another."""
     position: dict[tuple[type, object], int] = {}
     parts = []
@@ -153,13 +148,13 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
         Saying what is wrong, and what to add where the table leaves something open.
     """
     raw = read_wide(unit.path)
-    layout = layout_of(raw.headers)
+    layout = _layout_of(raw.headers)
     if layout is None:
         raise InputError(
             "is no wide table: the first column must be run_id, agent or question_id, and no "
             "column may be named as verdicts are"
         )
-    check_distinct(raw.headers, layout)
+    _check_distinct(raw.headers, layout)
     if raw.n_rows * len(layout.cells) > _MOST_CELLS:
         raise InputError(f"has more than {_MOST_CELLS:,} cells; make it long and split it")
     if layout.has_row_per_run:
@@ -177,19 +172,19 @@ def _is_wide(file: Peek) -> bool:
             raw = read_wide(file.path)
         except (InputError, OSError):
             return False
-        layout = layout_of(raw.headers)
+        layout = _layout_of(raw.headers)
         cells = [raw.columns[str(at)] for at in range(len(raw.headers))] if layout else []
         values = [[column.scalars() for column in cells]]
         rows = [
             [seen[row] if row < len(seen) else None for seen in values[0]]
             for row in range(_ROWS_SEEN)
         ]
-        return layout is not None and holds_verdicts(rows, layout)
+        return layout is not None and _holds_verdicts(rows, layout)
     if file.path.suffix.lower() not in _TEXT or b"\0" in file.head:
         return False
     try:
         headers, delimiter = read_header(file.head, "utf8")
-        layout = layout_of(headers)
+        layout = _layout_of(headers)
         if layout is None:
             return False
         text = file.head.decode("utf-8-sig", errors="replace")
@@ -199,7 +194,7 @@ def _is_wide(file: Peek) -> bool:
     whole = lines[1:] if file.size <= len(file.head) else lines[1:-1]
     if not whole and file.size > len(file.head):
         return True
-    return holds_verdicts(whole[:_ROWS_SEEN], layout)
+    return _holds_verdicts(whole[:_ROWS_SEEN], layout)
 
 
 def read_wide(path: Path, *, row_word: str = "row") -> RawTable:
@@ -228,14 +223,14 @@ def read_wide(path: Path, *, row_word: str = "row") -> RawTable:
     return read_csv(path, wanted=everything, row_word=row_word)
 
 
-def _of_row_per_run(raw: RawTable, layout: Layout) -> RawTable:
+def _of_row_per_run(raw: RawTable, layout: _Layout) -> RawTable:
     n = len(layout.cells)
     headers = [raw.headers[at] for at in layout.cells]
     facts = {normalised(raw.headers[at]): raw.columns[str(at)] for at in layout.facts}
     key = raw.columns[str(layout.key)]
     facts |= {normalised(raw.headers[layout.key]): key}
     if not facts.keys() & _TIMES:
-        raise without_time(layout, raw.headers)
+        raise _without_time(layout, raw.headers)
     if not facts.keys() & set(NAMES["run"]):
         facts["run_id"] = replace(key, name="run_id")
     columns = {name: _tiled(column, n) for name, column in facts.items()}
@@ -244,11 +239,11 @@ def _of_row_per_run(raw: RawTable, layout: Layout) -> RawTable:
         codes=np.repeat(np.arange(n, dtype=np.int32), raw.n_rows),
         values=tuple(headers),
     )
-    columns["verdict"] = stacked([raw.columns[str(at)] for at in layout.cells], "of a question")
+    columns["verdict"] = _stacked([raw.columns[str(at)] for at in layout.cells], "of a question")
     return _long(raw, columns, np.tile(raw.row_numbers, n))
 
 
-def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> RawTable:
+def _of_column_per_run(raw: RawTable, layout: _Layout, options: ReadOptions) -> RawTable:
     key = raw.columns[str(layout.key)]
     values = [normalised(str(value)) in KNOWN for value in key.scalars()]
     is_fact = key.take(np.array(values, dtype=np.bool_), False)
@@ -261,12 +256,12 @@ def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> R
     columns: dict[str, Column] = {}
     for row in np.flatnonzero(is_fact):
         name = normalised(str(names[key.codes[row]]))
-        told = stacked([column.at(np.array([row])) for column in cells], name)
+        told = _stacked([column.at(np.array([row])) for column in cells], name)
         columns[name] = replace(told, codes=np.repeat(told.codes, rows.size))
     if not columns.keys() & _TIMES:
         times = [time_of_name(run, options.timezone) for run in runs]
         if None in times:
-            raise without_time(layout, raw.headers)
+            raise _without_time(layout, raw.headers)
         columns["started_at"] = Column(
             name="started_at",
             codes=np.repeat(np.arange(len(runs), dtype=np.int32), rows.size),
@@ -282,7 +277,7 @@ def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> R
         for at in layout.facts
     }
     columns["question_id"] = replace(_tiled(key.at(rows), len(runs)), name=raw.headers[layout.key])
-    columns["verdict"] = stacked([column.at(rows) for column in cells], "of a run")
+    columns["verdict"] = _stacked([column.at(rows) for column in cells], "of a run")
     return _long(raw, columns, np.tile(raw.row_numbers[rows], len(runs)))
 
 
