@@ -1,6 +1,6 @@
 """Ids of runs and questions as text, and numbers of trials."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -35,8 +35,8 @@ class Keys:
 class SharedNames:
     """Names of the questions of runs: most runs have the same, so they share one tuple."""
 
-    def __init__(self, questions: Keys) -> None:
-        self._names = np.array(questions.names, dtype=object)
+    def __init__(self, questions: Sequence[str]) -> None:
+        self._names = np.array(questions, dtype=object)
         self._known: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def of(self, codes: NDArray[np.int32]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """From interpreted columns to one log per run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.table.columns import Column, RawTable
-from jobs.harnesses.table.identifiers import FileFacts, Keys, SharedNames, read_keys, read_trials
+from jobs.harnesses.table.identifiers import FileFacts, SharedNames, read_keys, read_trials
 from jobs.harnesses.table.run_facts import (
     NO_TIME,
     UNKNOWN_AGENT,
@@ -18,25 +18,11 @@ from jobs.harnesses.table.run_facts import (
     amounts,
     read_times,
 )
-from jobs.harnesses.table.verdict_words import Verdicts, read_verdicts
+from jobs.harnesses.table.verdict_words import read_verdicts
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS, RunLog
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rows:
-    """Arrays aligned with the rows of the table."""
-
-    run: NDArray[np.int32]
-    questions: Keys
-    trial: NDArray[np.int16]
-    verdicts: Verdicts
-    started: NDArray[np.int64]
-    finished: NDArray[np.int64]
-    duration: NDArray[np.float64]
-    cost: NDArray[np.float64]
 
 
 def build_run_logs(
@@ -75,38 +61,31 @@ def build_run_logs(
     run_facts = RunFacts(table, columns)
     named = {name for name in benchmarks if name is not None}
     rule = options.rule(harness, min(named) if len(named) == 1 else None)
-    rows, notes = _read_rows(
+    whole, times, notes = _read_rows(
         table, columns, run, options, facts or FileFacts.of(columns), threshold=rule.threshold
     )
     kept, dropped = _drop_repeated_rows(
-        table,
-        run=run,
-        question=rows.questions.codes,
-        trial=rows.trial,
-        outcome=rows.verdicts.outcome,
-        run_names=names,
-        question_names=rows.questions.names,
-        has_trials="trial" in columns,
+        table, whole, run=run, run_names=names, has_trials="trial" in columns
     )
     notes += dropped
     if options.agent is None and not run_facts.names_agents():
         notes.append(f"no column names the agent; it is {UNKNOWN_AGENT!r} (--agent names it)")
     starts = np.flatnonzero(np.diff(run[kept], prepend=-1))
-    question_names = SharedNames(rows.questions)
+    question_names = SharedNames(whole.question_ids)
     logs = []
     for chosen in np.split(kept, starts[1:]):
         code = run[chosen[0]]
-        log = _run_log(
-            names[code],
-            benchmarks[code],
-            rows,
-            chosen,
-            question_names=question_names,
-            time_column=columns["time"].name,
-            without_verdicts=options.without_verdicts,
-            harness=harness,
+        log = replace(
+            whole.take(chosen), run_key=names[code], benchmark=benchmarks[code], harness=harness
         )
-        logs.append(run_facts.described(log, chosen, agent=options.agent))
+        if (log.outcome == MISSING).all() and not options.without_verdicts:
+            told = [log.reasons[at] for at in np.unique(log.reason_index)[:3]]
+            raise InputError(
+                f"run {log.run_key!r} has no valid verdict (missing: {', '.join(told)}); remove it"
+            )
+        log = run_facts.described(log, chosen, agent=options.agent)
+        log = _with_times(log, times[:, chosen], column=columns["time"].name)
+        logs.append(_with_own_names(log, question_names))
     return tuple(logs), notes
 
 
@@ -132,7 +111,8 @@ def _read_rows(
     facts: FileFacts,
     *,
     threshold: float | None,
-) -> tuple[_Rows, list[str]]:
+) -> tuple[RunLog, NDArray[np.int64], list[str]]:
+    """Rows of the whole table as if they were of one run, and their starts and ends."""
     questions = read_keys(table, columns["question"], "question")
     cell = run.astype(np.int64) * len(questions.names) + questions.codes
     trial, notes = read_trials(table, columns.get("trial"), cell, facts=facts)
@@ -148,63 +128,50 @@ def _read_rows(
     finished = np.full(table.n_rows, NO_TIME)
     if "finished" in columns:
         finished, _ = read_times(table, columns["finished"], options.timezone)
-    rows = _Rows(
-        run=run,
-        questions=questions,
+    whole = RunLog(
+        run_key="",
+        benchmark=None,
+        agent=UNKNOWN_AGENT,
+        started_at=_EPOCH,
+        harness="",
+        question_ids=tuple(questions.names),
+        content_hashes=("",) * len(questions.names),
+        question_index=questions.codes,
         trial=trial,
-        verdicts=verdicts,
-        started=started,
-        finished=finished,
-        duration=amounts(columns.get("duration"), table.n_rows),
+        outcome=verdicts.outcome,
+        reasons=verdicts.reasons,
+        reason_index=verdicts.reason,
+        duration_s=amounts(columns.get("duration"), table.n_rows),
         cost=amounts(columns.get("cost"), table.n_rows),
     )
-    return rows, [*notes, *verdicts.notes, *time_notes]
+    return whole, np.stack([started, finished]), [*notes, *verdicts.notes, *time_notes]
 
 
-def _run_log(
-    run_key: str,
-    benchmark: str | None,
-    rows: _Rows,
-    chosen: NDArray[np.intp],
-    *,
-    question_names: SharedNames,
-    time_column: str,
-    without_verdicts: bool,
-    harness: str,
-) -> RunLog:
-    """Log of the run that has the rows `chosen`, ordered by question and trial; no facts yet."""
-    outcome = rows.verdicts.outcome[chosen]
-    started, finished = rows.started[chosen], rows.finished[chosen]
-    reason_codes = np.unique(rows.verdicts.reason[chosen][outcome == MISSING])
-    reasons = tuple(rows.verdicts.reasons[code] for code in reason_codes)
-    if (outcome == MISSING).all() and not without_verdicts:
-        raise InputError(
-            f"run {run_key!r} has no valid verdict (missing: {', '.join(reasons[:3])}); remove it"
-        )
+def _with_times(log: RunLog, times: NDArray[np.int64], *, column: str) -> RunLog:
+    """Log with the earliest start and the latest end of its rows, shape (2, n_rows)."""
+    started, finished = times
     if (started == NO_TIME).all():
-        raise InputError(f"run {run_key!r} has no time in column `{time_column}`")
-    question = rows.questions.codes[chosen]
-    is_first = np.diff(question, prepend=-1) != 0
-    question_ids, content_hashes = question_names.of(question[is_first])
-    reason = rows.verdicts.reason[chosen]
-    return RunLog(
-        run_key=run_key,
-        benchmark=benchmark,
-        agent=UNKNOWN_AGENT,
+        raise InputError(f"run {log.run_key!r} has no time in column `{column}`")
+    return replace(
+        log,
         started_at=_moment(started[started != NO_TIME].min()),
         finished_at=None if (finished == NO_TIME).all() else _moment(finished.max()),
-        harness=harness,
+    )
+
+
+def _with_own_names(log: RunLog, names: SharedNames) -> RunLog:
+    """Log with the questions and reasons of its own rows alone, which are ordered by question."""
+    is_first = np.diff(log.question_index, prepend=-1) != 0
+    question_ids, content_hashes = names.of(log.question_index[is_first])
+    codes = np.unique(log.reason_index[log.reason_index >= 0])
+    position = np.where(log.reason_index < 0, -1, np.searchsorted(codes, log.reason_index))
+    return replace(
+        log,
         question_ids=question_ids,
         content_hashes=content_hashes,
         question_index=(np.cumsum(is_first) - 1).astype(np.int32),
-        trial=rows.trial[chosen],
-        outcome=outcome,
-        reasons=reasons,
-        reason_index=np.where(reason < 0, -1, np.searchsorted(reason_codes, reason)).astype(
-            np.int16
-        ),
-        duration_s=rows.duration[chosen],
-        cost=rows.cost[chosen],
+        reasons=tuple(log.reasons[code] for code in codes),
+        reason_index=position.astype(np.int16),
     )
 
 
@@ -214,13 +181,10 @@ def _moment(microseconds: np.int64) -> datetime:
 
 def _drop_repeated_rows(
     table: RawTable,
+    whole: RunLog,
     *,
     run: NDArray[np.int32],
-    question: NDArray[np.int32],
-    trial: NDArray[np.int16],
-    outcome: NDArray[np.int8],
     run_names: Sequence[str],
-    question_names: Sequence[str],
     has_trials: bool,
 ) -> tuple[NDArray[np.intp], list[str]]:
     """Order the rows by run, question and trial, without repetitions.
@@ -238,6 +202,7 @@ def _drop_repeated_rows(
     InputError
         Naming run, question, trial and both places when a trial both passed and failed.
     """
+    question, trial, outcome = whole.question_index, whole.trial, whole.outcome
     order = np.lexsort((outcome == MISSING, trial, question, run))
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = False
@@ -256,7 +221,7 @@ def _drop_repeated_rows(
         places = {word: members[outcome[members] == word].min() for word in (PASS, FAIL)}
         advice = "" if has_trials else ", or number them in a column `trial`"
         raise InputError(
-            f"run {run_names[run[row]]!r}, question {question_names[question[row]]!r}, "
+            f"run {run_names[run[row]]!r}, question {whole.question_ids[question[row]]!r}, "
             f"trial {trial[row]} passed in {table.place(int(places[PASS]))} and failed in "
             f"{table.place(int(places[FAIL]))}; keep one of the two{advice}"
         )
