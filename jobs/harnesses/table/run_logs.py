@@ -62,7 +62,13 @@ def build_run_logs(
     named = {name for name in benchmarks if name is not None}
     rule = options.rule(harness, min(named) if len(named) == 1 else None)
     whole, times, notes = _read_rows(
-        table, columns, run, options, facts or FileFacts.of(columns), threshold=rule.threshold
+        table,
+        columns,
+        run,
+        options,
+        facts or FileFacts.of(columns),
+        harness=harness,
+        threshold=rule.threshold,
     )
     kept, dropped = _drop_repeated_rows(
         table, whole, run=run, run_names=names, has_trials="trial" in columns
@@ -75,17 +81,16 @@ def build_run_logs(
     logs = []
     for chosen in np.split(kept, starts[1:]):
         code = run[chosen[0]]
-        log = replace(
-            whole.take(chosen), run_key=names[code], benchmark=benchmarks[code], harness=harness
-        )
+        log = _with_own_names(whole.take(chosen), question_names)
         if (log.outcome == MISSING).all() and not options.without_verdicts:
-            told = [log.reasons[at] for at in np.unique(log.reason_index)[:3]]
+            told = ", ".join(log.reasons[:3])
             raise InputError(
-                f"run {log.run_key!r} has no valid verdict (missing: {', '.join(told)}); remove it"
+                f"run {names[code]!r} has no valid verdict (missing: {told}); remove it"
             )
-        log = run_facts.described(log, chosen, agent=options.agent)
-        log = _with_times(log, times[:, chosen], column=columns["time"].name)
-        logs.append(_with_own_names(log, question_names))
+        log = _with_times(
+            log, names[code], benchmarks[code], times[:, chosen], column=columns["time"].name
+        )
+        logs.append(run_facts.described(log, chosen, agent=options.agent))
     return tuple(logs), notes
 
 
@@ -110,6 +115,7 @@ def _read_rows(
     options: ReadOptions,
     facts: FileFacts,
     *,
+    harness: str,
     threshold: float | None,
 ) -> tuple[RunLog, NDArray[np.int64], list[str]]:
     """Rows of the whole table as if they were of one run, and their starts and ends."""
@@ -133,7 +139,7 @@ def _read_rows(
         benchmark=None,
         agent=UNKNOWN_AGENT,
         started_at=_EPOCH,
-        harness="",
+        harness=harness,
         question_ids=tuple(questions.names),
         content_hashes=("",) * len(questions.names),
         question_index=questions.codes,
@@ -147,13 +153,17 @@ def _read_rows(
     return whole, np.stack([started, finished]), [*notes, *verdicts.notes, *time_notes]
 
 
-def _with_times(log: RunLog, times: NDArray[np.int64], *, column: str) -> RunLog:
-    """Log with the earliest start and the latest end of its rows, shape (2, n_rows)."""
+def _with_times(
+    log: RunLog, run_key: str, benchmark: str | None, times: NDArray[np.int64], *, column: str
+) -> RunLog:
+    """Log of a run with the earliest start and the latest end of its rows, shape (2, n_rows)."""
     started, finished = times
     if (started == NO_TIME).all():
-        raise InputError(f"run {log.run_key!r} has no time in column `{column}`")
+        raise InputError(f"run {run_key!r} has no time in column `{column}`")
     return replace(
         log,
+        run_key=run_key,
+        benchmark=benchmark,
         started_at=_moment(started[started != NO_TIME].min()),
         finished_at=None if (finished == NO_TIME).all() else _moment(finished.max()),
     )
