@@ -32,7 +32,6 @@ from recurring_eval.errors import InputError
 
 _NAME: Final = "helm"
 _KEYS: Final = frozenset(("instance_id", "stats"))
-_STATS: Final = "per_instance_stats.json"
 _MODEL: Final = re.compile(r"[:,]model=[^,]*")
 _DATE: Final = re.compile(rb'"request_datetime":\s*(\d{9,11})')
 _HEAD: Final = 1 << 20

@@ -16,7 +16,35 @@ LONGEST_LINE: Final = 64 << 20
 JsonObject = Mapping[str, object]
 
 
-def read_json(path: Path, *, most_bytes: int = MOST_BYTES) -> object:
+def read_whole(path: Path) -> bytes:
+    """Read a file.
+
+    Raises
+    ------
+    InputError
+        If it is too large to be read at once.
+    """
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise InputError(f"is too large to be read at once: {size >> 20:,} MB")
+    return path.read_bytes()
+
+
+def decoded(content: bytes) -> str:
+    """Text in UTF-8, with or without a mark at its start.
+
+    Raises
+    ------
+    InputError
+        Naming the byte that is not UTF-8.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8: byte {error.start:,} cannot be read") from None
+
+
+def read_json(path: Path) -> object:
     """Read a whole JSON file; NaN and Infinity are accepted.
 
     Raises
@@ -24,10 +52,7 @@ def read_json(path: Path, *, most_bytes: int = MOST_BYTES) -> object:
     InputError
         If it is too large, empty, cut short, too deep or no JSON.
     """
-    size = path.stat().st_size
-    if size > most_bytes:
-        raise InputError(f"is too large to be read at once: {size >> 20:,} MB")
-    return parse_json(path.read_bytes())
+    return parse_json(read_whole(path))
 
 
 def parse_json(content: bytes) -> object:
@@ -40,10 +65,9 @@ def parse_json(content: bytes) -> object:
     """
     if not content.strip():
         raise InputError("is empty")
+    text = decoded(content)
     try:
-        return json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8: byte {error.start:,} cannot be read") from None
+        return json.loads(text)
     except json.JSONDecodeError as error:
         if not error.doc[error.pos :].strip() or error.msg.startswith("Unterminated"):
             raise InputError(f"is cut short: JSON ends in line {error.lineno}") from None

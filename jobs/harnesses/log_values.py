@@ -85,6 +85,15 @@ def read_time(value: object, timezone: str | None = None) -> datetime | None:
         return None
 
 
+def amount(value: object) -> float:
+    """Amount of time or money, as a number or text; NaN for anything else or below 0."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) else float("nan")
+    except (ValueError, OverflowError):
+        return float("nan")
+    return number if 0.0 <= number < float("inf") else float("nan")
+
+
 def seconds_between(start: datetime | None, end: datetime | None) -> float:
     """Seconds from start to end; NaN where one is unknown."""
     return (end - start).total_seconds() if start and end else float("nan")

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from jobs.harnesses.log_values import is_timeout
+from jobs.harnesses.log_values import amount, is_timeout
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS, RunLog, RunPurpose
 
@@ -17,9 +17,9 @@ SKIPPED: Final = "skipped"
 NOT_RUN: Final = "not run"
 INVALIDATED: Final = "invalidated"
 
-_LONGEST_REASON: Final = 120
-_MOST_REASONS: Final = 1000
-_MOST_TRIALS: Final = 30_000
+LONGEST_REASON: Final = 120
+MOST_REASONS: Final = 1000
+MOST_TRIALS: Final = 30_000
 _WORDS: Final = {PASS: "pass", FAIL: "fail", MISSING: "missing"}
 _LATE: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -65,7 +65,7 @@ def missing_reason(kind: str, detail: object = None) -> str:
     # A later import may fill in what was not run, which is told by the bare word.
     if not text or kind == NOT_RUN:
         return kind
-    short = text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
+    short = text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
     return f"{kind}: {short}"
 
 
@@ -141,7 +141,7 @@ def build_run(
     for at, row in enumerate(rows):
         if row.outcome == MISSING:
             # So many different reasons are noise: what is left of the later ones is their kind.
-            is_kept = len(reasons) < _MOST_REASONS or row.reason in reasons
+            is_kept = len(reasons) < MOST_REASONS or row.reason in reasons
             text = row.reason if is_kept else row.reason.partition(":")[0]
             reason_index[at] = reasons.setdefault(text, len(reasons))
     return RunLog(
@@ -162,13 +162,9 @@ def build_run(
         outcome=np.array([row.outcome for row in rows], dtype=np.int8),
         reasons=tuple(reasons),
         reason_index=reason_index,
-        duration_s=np.array([_amount(row.duration_s) for row in rows]),
-        cost=np.array([_amount(row.cost) for row in rows]),
+        duration_s=np.array([amount(row.duration_s) for row in rows]),
+        cost=np.array([amount(row.cost) for row in rows]),
     )
-
-
-def _amount(number: float) -> float:
-    return number if 0.0 <= number < float("inf") else float("nan")
 
 
 def _by_cell(rows: list[LoggedVerdict]) -> dict[tuple[str, int], LoggedVerdict]:
@@ -183,7 +179,7 @@ def _by_cell(rows: list[LoggedVerdict]) -> dict[tuple[str, int], LoggedVerdict]:
         found += [(row, trial) for trial, row in enumerate(in_time, start=1)]
     cells: dict[tuple[str, int], LoggedVerdict] = {}
     for row, trial in found:
-        if not 1 <= trial <= _MOST_TRIALS:
+        if not 1 <= trial <= MOST_TRIALS:
             raise InputError(f"question {row.question!r} has trial {trial}; trials count from 1")
         known = cells.setdefault((row.question, trial), row)
         if known.outcome != row.outcome:

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Final
 
 from jobs.harnesses.json_files import (
-    MOST_BYTES,
     JsonObject,
     as_number,
     as_object,
     as_text,
+    decoded,
     inside,
     json_lines,
     parse_json,
     read_json,
+    read_whole,
 )
 from jobs.harnesses.junit_xml import read_junit, root_of
 from jobs.harnesses.log_files import Peek
@@ -47,11 +48,9 @@ def read_yaml(path: Path) -> object:
         raise InputError(f"is {size >> 20:,} MB of YAML, too large; export JSON")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        content = path.read_bytes().decode("utf-8-sig")
+        content = decoded(path.read_bytes())
         _refuse_depth(content, loader)
         document: object = yaml.load(content, Loader=loader)  # noqa: S506  # a safe loader
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8: byte {error.start:,} cannot be read") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f": line {mark.line + 1}" if mark is not None else ""
@@ -278,28 +277,17 @@ def _of_junit(path: Path) -> Export:
                 content=description or f"test {match[1]}",
                 outcome=outcome,
                 reason=ERROR,
-                duration_s=_seconds(case.seconds),
+                duration_s=case.seconds,
             )
         )
     return Export(rows=rows, started_at=min(stamps, default=None))
 
 
-def _seconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
 def _of_csv(path: Path) -> Export:
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError(f"is too large to be read at once: {path.stat().st_size >> 20:,} MB")
     csv.field_size_limit(_LONGEST_CELL)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8: byte {error.start:,} cannot be read") from None
+        text = io.StringIO(decoded(read_whole(path)), newline="")
+        lines = list(csv.reader(text, strict=True))
     except csv.Error as error:
         raise InputError(f"is cut short or no CSV: {error}") from None
     header = lines[0] if lines else []

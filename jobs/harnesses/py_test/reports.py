@@ -136,7 +136,6 @@ class Session:
     ----------
     cases : sequence of TestCase
     started_at : datetime or None
-    seconds : float
     names : tuple of str
         Texts that may carry the mark of a subset.
     facts : mapping of str to str
@@ -147,7 +146,6 @@ class Session:
 
     cases: Sequence[TestCase]
     started_at: datetime | None
-    seconds: float = float("nan")
     names: tuple[str, ...] = ()
     facts: dict[str, str] = field(default_factory=dict)
     guessed_ids: bool = False
@@ -194,16 +192,12 @@ def _junit_case(case: Case) -> TestCase:
             phase = _PHASE.fullmatch(text)
             state = TEARDOWN_ERROR if phase and phase[1] == "teardown" else SETUP_ERROR
             message = phase[2] if phase else text
-    try:
-        seconds = float(case.seconds)
-    except ValueError:
-        seconds = float("nan")
     return TestCase(
         node_id=node_id_of(case.classname, case.name, case.file),
         state=state,
         message=message,
         properties=case.properties,
-        seconds=seconds,
+        seconds=case.seconds,
     )
 
 
@@ -265,9 +259,7 @@ def read_json_session(path: Path) -> Session:
     facts = {key: text for key, value in environment.items() if (text := plain_text(value))}
     names = [f"{key}:{text}" for key, text in facts.items()]
     names += [f"subset:{text}" for key, text in facts.items() if key == "subset_id"]
-    return Session(
-        cases=cases, started_at=started, seconds=seconds, names=tuple(names), facts=facts
-    )
+    return Session(cases=cases, started_at=started, names=tuple(names), facts=facts)
 
 
 def _json_case(test: JsonObject, *, number: int) -> TestCase:

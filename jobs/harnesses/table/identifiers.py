@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.harnesses.log_values import check_id
+from jobs.harnesses.run_builder import MOST_TRIALS
 from jobs.harnesses.table.columns import Column, RawTable, normalised
 from jobs.harnesses.table.verdict_words import says_yes
 from recurring_eval.errors import InputError
 
 _ALWAYS_RANKED: Final = ("seed", "k")
-_MOST_TRIALS: Final = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class FileFacts:
         return cls(
             has_trials=bool(filled),
             is_whole=len(whole) == len(filled),
-            low=min(whole, default=_MOST_TRIALS),
+            low=min(whole, default=MOST_TRIALS),
             high=max(whole, default=0),
             says_yes=says_yes(columns["verdict"]),
         )
@@ -141,7 +141,7 @@ class FileFacts:
         return (
             self.is_whole
             and self.low >= 0
-            and self.high <= _MOST_TRIALS
+            and self.high <= MOST_TRIALS
             and normalised(column.name) not in _ALWAYS_RANKED
         )
 
@@ -221,6 +221,6 @@ def _rank_within(
     pairs, inverse = np.unique(cell * n_values + ranks, return_inverse=True)
     cells = pairs // n_values
     trial = np.arange(len(pairs)) - np.searchsorted(cells, cells, side="left") + 1
-    if trial.max() > _MOST_TRIALS:
-        raise InputError(f"a question has more than {_MOST_TRIALS} trials in one run")
+    if trial.max() > MOST_TRIALS:
+        raise InputError(f"a question has more than {MOST_TRIALS} trials in one run")
     return np.asarray(trial, dtype=np.int16)[inverse]

@@ -24,8 +24,10 @@ from jobs.harnesses.table.columns import (
 )
 from jobs.harnesses.table.identifiers import FileFacts, read_keys
 from jobs.harnesses.table.parquet_file import (
+    PARQUET_MARK,
     ParquetTable,
     cut,
+    is_parquet,
     read_parquet,
     row_count,
     spooled_parts,
@@ -213,7 +215,6 @@ def _is_filled(file: ParquetTable, name: str) -> bool:
 
 
 _SUFFIXES: Final = frozenset((".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"))
-_PARQUET_MARK: Final = b"PAR1"
 _TEXT_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 _HEAD_BYTES: Final = 1 << 16
@@ -227,11 +228,10 @@ def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
 def _large(path: Path) -> Callable[[], LargeTable] | None:
     """Survey of a Parquet file of many rows; None for any other file."""
     try:
-        with path.open("rb") as file:
-            is_parquet = file.read(len(_PARQUET_MARK)) == _PARQUET_MARK
+        is_large = is_parquet(path) and row_count(path) > LARGE_ROWS
     except OSError:
         return None
-    return partial(open_large, path) if is_parquet and row_count(path) > LARGE_ROWS else None
+    return partial(open_large, path) if is_large else None
 
 
 def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
@@ -260,7 +260,7 @@ def _read_raw(path: Path) -> RawTable:
         head = file.read(_HEAD_BYTES)
     if not head.strip():
         raise InputError("is empty")
-    if head.startswith(_PARQUET_MARK):
+    if head.startswith(PARQUET_MARK):
         return read_parquet(path)
     for mark, name in _COMPRESSED.items():
         if head.startswith(mark):

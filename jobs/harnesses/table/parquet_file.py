@@ -17,6 +17,7 @@ from jobs.harnesses.table.columns import Column, RawTable, wanted_headers
 from jobs.harnesses.table.text_files import LIST_SEPARATOR
 from recurring_eval.errors import InputError
 
+PARQUET_MARK: Final = b"PAR1"
 _NUMBER: Final = "\0row"
 
 
@@ -136,6 +137,18 @@ def read_parquet(
         If the file is damaged, cut short or without rows.
     """
     return ParquetTable.open(path, wanted=wanted).read()
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(len(PARQUET_MARK)) == PARQUET_MARK
 
 
 def row_count(path: Path) -> int:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from jobs.harnesses.log_values import amount
 from jobs.harnesses.table.columns import Column, RawTable, normalised
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog, RunPurpose
@@ -24,18 +25,10 @@ def amounts(column: Column | None, n_rows: int) -> NDArray[np.float64]:
     """Non-negative numbers, durations in seconds; NaN where the cell has none."""
     if column is None:
         return np.full(n_rows, np.nan)
-    numbers = np.array([_amount(value) for value in column.scalars()], dtype=np.float64)
+    numbers = np.array([amount(value) for value in column.scalars()], dtype=np.float64)
     if normalised(column.name) == _MILLISECONDS:
         numbers = numbers / 1000.0
     return column.take(numbers, np.nan)
-
-
-def _amount(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else float("nan")
-    except (ValueError, OverflowError):
-        return float("nan")
-    return number if 0.0 <= number < float("inf") else float("nan")
 
 
 UNKNOWN_AGENT: Final = "unknown"

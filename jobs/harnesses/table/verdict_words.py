@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.harnesses.log_values import TIMEOUT_WORDS
+from jobs.harnesses.run_builder import LONGEST_REASON, MOST_REASONS
 from jobs.harnesses.table.columns import Column, RawTable
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
@@ -30,8 +31,6 @@ _REASONS: Final[dict[str, str]] = {
     **dict.fromkeys(("cancelled", "canceled", "interrupted", "aborted", "running"), "not run"),
     **dict.fromkeys(("invalidated", "invalid"), "invalidated"),
 }
-_LONGEST_REASON: Final = 120
-_MOST_REASONS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +199,7 @@ def _spaced(word: str) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
 
 
 def _compact(
@@ -208,7 +207,7 @@ def _compact(
 ) -> tuple[NDArray[np.int16], tuple[str, ...]]:
     """Keep the reasons in use; only their kinds when each row has its own text."""
     used = {texts[at] for at in np.unique(reason[reason >= 0])}
-    if len(used) + bool((reason < 0).any()) > _MOST_REASONS:
+    if len(used) + bool((reason < 0).any()) > MOST_REASONS:
         texts = [text.partition(":")[0] for text in texts]
         used = {text.partition(":")[0] for text in used}
     kinds = sorted(used)

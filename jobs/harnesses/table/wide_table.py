@@ -5,6 +5,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
 from jobs.harnesses.log_values import time_of_name
 from jobs.harnesses.table.columns import KNOWN, NAMES, Column, RawTable, choose_columns, normalised
-from jobs.harnesses.table.parquet_file import read_parquet
+from jobs.harnesses.table.parquet_file import PARQUET_MARK, is_parquet, read_parquet
 from jobs.harnesses.table.run_logs import build_run_logs
 from jobs.harnesses.table.text_files import read_csv, read_header
 from jobs.harnesses.table.verdict_words import may_be_verdict
@@ -128,7 +129,6 @@ def _stacked(columns: Sequence[Column], name: str) -> Column:
 
 
 _TEXT: Final = frozenset((".csv", ".tsv"))
-_PARQUET: Final = b"PAR1"
 _ROWS_SEEN: Final = 20
 _MOST_CELLS: Final = 50_000_000
 _TIMES: Final = frozenset(NAMES["time"])
@@ -167,18 +167,14 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
 
 
 def _is_wide(file: Peek) -> bool:
-    if file.head.startswith(_PARQUET):
+    if file.head.startswith(PARQUET_MARK):
         try:
             raw = read_wide(file.path)
         except (InputError, OSError):
             return False
         layout = _layout_of(raw.headers)
-        cells = [raw.columns[str(at)] for at in range(len(raw.headers))] if layout else []
-        values = [[column.scalars() for column in cells]]
-        rows = [
-            [seen[row] if row < len(seen) else None for seen in values[0]]
-            for row in range(_ROWS_SEEN)
-        ]
+        cells = [raw.columns[str(at)].scalars() for at in range(len(raw.headers))]
+        rows = list(islice(zip_longest(*cells), _ROWS_SEEN))
         return layout is not None and _holds_verdicts(rows, layout)
     if file.path.suffix.lower() not in _TEXT or b"\0" in file.head:
         return False
@@ -216,9 +212,7 @@ def read_wide(path: Path, *, row_word: str = "row") -> RawTable:
     def everything(headers: list[str]) -> dict[str, int]:
         return {str(at): at for at in range(len(headers))}
 
-    with path.open("rb") as file:
-        is_parquet = file.read(4) == _PARQUET
-    if is_parquet:
+    if is_parquet(path):
         return read_parquet(path, wanted=everything)
     return read_csv(path, wanted=everything, row_word=row_word)
 
