@@ -1,4 +1,4 @@
-"""JSON from files nobody vouches for, whole or streamed: one clear line for whatever is wrong."""
+"""JSON from files of unknown origin, whole or streamed: one clear line for whatever is wrong."""
 
 import codecs
 import json

@@ -1,4 +1,4 @@
-"""JUnit XML, streamed, from files nobody vouches for."""
+"""JUnit XML, streamed, from files of unknown origin."""
 
 import re
 from collections.abc import Iterator

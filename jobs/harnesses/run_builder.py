@@ -62,7 +62,7 @@ def missing_reason(kind: str, detail: object = None) -> str:
     """Reason of a missing verdict: one of the five kinds, and what the log says in one line."""
     text = str(detail or "").strip().split("\n", 1)[0].strip()
     text = " ".join(text.encode(errors="replace").decode().replace("\0", " ").split())
-    # A later import may fill in what was not run, which is told by the bare word.
+    # A later import may fill in what was not run, which is known by the bare word.
     if not text or kind == NOT_RUN:
         return kind
     short = text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
@@ -97,7 +97,7 @@ def build_run(
     run_key : str
         The tool's own unique id of the run.
     task : str or None
-        The tool's name of the benchmark; the import makes it the benchmark unless told otherwise.
+        The tool's name of the benchmark; the import makes it the benchmark unless another is given.
     agent, harness : str
     started_at, finished_at : datetime, optional
         Of the run; by default from the verdicts.
@@ -123,7 +123,7 @@ def build_run(
         raise InputError(f"run {run_key!r} has no valid verdict (missing: {told}); remove it")
     started = started_at or min((r.started_at for r in rows if r.started_at), default=None)
     if started is None:
-        raise InputError(f"run {run_key!r} says nowhere when it started")
+        raise InputError(f"run {run_key!r} has no start time")
     finished = finished_at or max((r.finished_at for r in rows if r.finished_at), default=None)
     questions: dict[str, int] = {}
     hashes: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Logs of Inspect AI in both forms: zip archives, which nobody vouches for, and JSON."""
+"""Logs of Inspect AI in both forms: zip archives of unknown origin, and JSON."""
 
 import io
 import re

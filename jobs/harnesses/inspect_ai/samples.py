@@ -68,7 +68,7 @@ def read_sample(value: object, *, invalidated: bool = False) -> Sample:
     value : object
         JSON of either.
     invalidated : bool
-        What is known from elsewhere, for summaries do not tell.
+        What is known from elsewhere, for summaries lack it.
 
     Raises
     ------

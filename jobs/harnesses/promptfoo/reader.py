@@ -220,7 +220,7 @@ def _id_field(rows: Sequence[Row], form: Form, rule: VerdictRule) -> str:
     field = choose_id_field([row.fields for row in rows], contents, chosen, last=DESCRIPTION)
     if field == CONTENT and not any(contents):
         raise InputError(
-            "has tests that nothing tells apart; give each a description or a var `id`"
+            "has tests that nothing distinguishes; give each a description or a var `id`"
         )
     return field
 

@@ -64,7 +64,7 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
     if not session.cases:
         raise InputError("has no tests")
     if session.started_at is None:
-        raise InputError("says nowhere when the session was")
+        raise InputError("has no time of the session")
     cases = with_trials(last_tries(session.cases))
     rule = options.rule(_NAME, None)
     field = _field(cases, rule)

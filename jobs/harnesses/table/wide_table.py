@@ -107,12 +107,12 @@ def _without_time(layout: _Layout, headers: Sequence[str]) -> InputError:
     shown = ", ".join(repr(headers[at])[:40] for at in layout.cells[:_SHOWN])
     if layout.has_row_per_run:
         return InputError(
-            f"has a row per run (questions {shown}, ...) but says nowhere when they were; add a "
-            "column started_at"
+            f"has a row per run (questions {shown}, ...) but no times of them; add a column "
+            "started_at"
         )
     return InputError(
-        f"has a column per run ({shown}, ...) but says nowhere when they were; add a row whose "
-        "first cell is started_at, or put the dates into the headings"
+        f"has a column per run ({shown}, ...) but no times of them; add a row whose first "
+        "cell is started_at, or put the dates into the headings"
     )
 
 
