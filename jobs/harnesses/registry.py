@@ -114,14 +114,7 @@ def find_logs(path: Path, *, harness: str) -> list[FoundLog]:
         unit, reader = _file_alone(path, readers)
         return [FoundLog(unit=unit, harness=reader)]
     left = {file.path: file for file in map(Peek, _files_in(path))}
-    found: list[FoundLog] = []
-    for reader in readers:
-        for unit in reader.find(list(left.values())):
-            claimed = [file for file in unit.files if file in left]
-            for file in claimed:
-                del left[file]
-            if claimed:
-                found.append(FoundLog(unit=unit, harness=reader))
+    found = [FoundLog(unit=unit, harness=reader) for reader, unit in _claims(left, readers)]
     found += [_unclaimed(file) for file in left.values()]
     return sorted(found, key=lambda log: (log.unit.path, log.unit.files))
 
@@ -140,13 +133,18 @@ def logs_among(paths: Sequence[Path], *, harness: str) -> list[Path]:
         If there is no such harness.
     """
     left = {path: Peek(path) for path in paths}
-    logs = []
-    for reader in harnesses_named(harness):
+    claims = _claims(left, harnesses_named(harness))
+    return [unit.path for _, unit in claims if unit.not_a_log is None]
+
+
+def _claims(
+    left: dict[Path, Peek], readers: Sequence[Harness]
+) -> Iterator[tuple[Harness, LogUnit]]:
+    """Yield what each reader in turn claims of the files that are left, and take these out."""
+    for reader in readers:
         for unit in reader.find(list(left.values())):
-            claimed = [left.pop(file) for file in unit.files if file in left]
-            if claimed and unit.not_a_log is None:
-                logs.append(unit.path)
-    return logs
+            if [left.pop(file) for file in unit.files if file in left]:
+                yield reader, unit
 
 
 def _file_alone(path: Path, readers: Sequence[Harness]) -> tuple[LogUnit, Harness]:
