@@ -16,11 +16,11 @@ from jobs.harnesses.json_files import (
 )
 from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
 from jobs.harnesses.log_values import (
+    dated,
     digest,
     plain_text,
     question_key,
     settings_text,
-    time_of_file,
     time_of_name,
 )
 from jobs.harnesses.run_builder import LoggedVerdict, build_run, error_reason
@@ -58,11 +58,7 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
     identify = choose(
         "field", [_CASE_NAME, _INPUT], rule.question or _CASE_NAME, option="--question"
     )
-    started = time_of_name(unit.path.stem, options.timezone)
-    notes = []
-    if started is None:
-        started, note = time_of_file(unit.path)
-        notes.append(note)
+    started, notes = dated(time_of_name(unit.path.stem, options.timezone), unit.path)
     unnamed = sum(not _name(case) for case in cases)
     if unnamed and identify == _CASE_NAME:
         notes.append(f"test cases without a name, known by a hash of their input: {unnamed}")

@@ -19,11 +19,11 @@ from jobs.harnesses.json_files import (
 )
 from jobs.harnesses.log_files import LogUnit, Peek
 from jobs.harnesses.log_values import (
+    dated,
     plain_text,
     question_key,
     read_time,
     settings_text,
-    time_of_file,
 )
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
@@ -103,10 +103,7 @@ def _started(folder: Path, fallback: Path) -> tuple[datetime, list[str]]:
     except OSError:
         found = []
     times = [time for time in found if time is not None]
-    if times:
-        return min(times), []
-    moment, note = time_of_file(fallback)
-    return moment, [note]
+    return dated(min(times, default=None), fallback)
 
 
 def _means(row: JsonObject) -> dict[str, float]:

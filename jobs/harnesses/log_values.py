@@ -115,10 +115,12 @@ def time_of_name(text: str, timezone: str | None) -> datetime | None:
     return read_time(f"{year}-{month}-{day}T{hour}:{minute}:{second}", timezone)
 
 
-def time_of_file(path: Path) -> tuple[datetime, str]:
-    """Time of the file itself, the last resort, with a note that says so."""
+def dated(found: datetime | None, path: Path) -> tuple[datetime, list[str]]:
+    """Time found for a log, else that of its file, the last resort, with a note on it."""
+    if found is not None:
+        return found, []
     moment = datetime.fromtimestamp(int(path.stat().st_mtime), tz=UTC)
-    return moment, f"the log has no time; that of the file is taken, {moment:%Y-%m-%d %H:%M} UTC"
+    return moment, [f"the log has no time; that of the file is taken, {moment:%Y-%m-%d %H:%M} UTC"]
 
 
 LONGEST_ID: Final = 2000

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -20,12 +19,12 @@ from jobs.harnesses.json_files import (
 from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
 from jobs.harnesses.log_values import (
     choose_id_field,
+    dated,
     digest,
     keys_of,
     plain_text,
     read_time,
     settings_text,
-    time_of_file,
 )
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, filtered_dataset, subset_marked
@@ -64,7 +63,9 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
     field = choose_id_field(fields, contents, rule.question)
     keys = keys_of(fields, contents, field)
     verdicts, notes = _verdicts(rows, keys, metrics[metric], rule)
-    started, note = _started(rows, unit.path)
+    times = [time for row in rows if (time := read_time(row.get("request_time"))) is not None]
+    started, undated = dated(min(times, default=None), unit.path)
+    notes += undated
     run_id, is_own = _run_id(rows, unit.path)
     names = [plain_text(value) for value in as_object(rows[0].get("tags")).values()]
     model = _common(rows, "mlflow.modelId")
@@ -78,7 +79,6 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
         agent_config=settings_text(model=model, commit=_common(rows, "mlflow.source.git.commit")),
         subset_id=subset_marked([*names, unit.path.name, *unit.path.resolve().parts[-4:-1]]),
     )
-    notes += [note] if note else []
     if not is_own:
         notes.append("the run is known by its content, for the file does not name MLflow's run")
     if rule.question is None:
@@ -208,11 +208,6 @@ def _verdict(key: str, row: Row, column: str, rule: VerdictRule) -> LoggedVerdic
         started_at=read_time(row.get("request_time")),
         duration_s=as_number(row.get("execution_duration")) / 1000.0,
     )
-
-
-def _started(rows: Sequence[Row], path: Path) -> tuple[datetime, str | None]:
-    times = [time for row in rows if (time := read_time(row.get("request_time"))) is not None]
-    return (min(times), None) if times else time_of_file(path)
 
 
 def _run_id(rows: Sequence[Row], path: Path) -> tuple[str, bool]:

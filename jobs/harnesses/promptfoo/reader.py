@@ -12,11 +12,11 @@ from jobs.harnesses.log_files import LogUnit, Peek
 from jobs.harnesses.log_values import (
     CONTENT,
     choose_id_field,
+    dated,
     digest,
     keys_of,
     logged_id,
     settings_text,
-    time_of_file,
 )
 from jobs.harnesses.promptfoo.export import (
     DESCRIPTION,
@@ -63,10 +63,8 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
     rule = options.rule(_NAME, None)
     field = _id_field(export.rows, form, rule)
     metric = choose("metric", [_SUCCESS, *_metrics(export.rows)], rule.verdict or _SUCCESS)
-    started = export.started_at
-    if started is None:
-        started, note = time_of_file(unit.path)
-        notes.append(note)
+    started, undated = dated(export.started_at, unit.path)
+    notes += undated
     keys = keys_of([row.fields for row in export.rows], [r.content for r in export.rows], field)
     columns: dict[int, list[tuple[str, Row]]] = {}
     for key, row in zip(keys, export.rows, strict=True):

@@ -11,7 +11,7 @@ from typing import Final
 from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import as_object, as_text, inside, read_json
 from jobs.harnesses.log_files import LogUnit, Peek
-from jobs.harnesses.log_values import read_time, time_of_file
+from jobs.harnesses.log_values import dated, read_time
 from jobs.harnesses.run_builder import LoggedVerdict, build_run
 from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
 from jobs.harnesses.swe_bench.instances import (
@@ -91,7 +91,7 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
             verdicts = of_details(content)
         else:
             verdicts, notes = of_report(content, rule)
-    started, note = _started_at(identity, run_files, first)
+    started, undated = _started_at(identity, run_files, first)
     run = build_run(
         verdicts,
         run_key=identity.run_key,
@@ -103,7 +103,7 @@ def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
     )
     return LogFile(
         runs=(run,),
-        notes=tuple(notes) if note is None else (*notes, note),
+        notes=(*notes, *undated),
         others_failed=form is _Form.LEADERBOARD,
     )
 
@@ -199,13 +199,13 @@ def _of_named_folder(folder: Path) -> _RunIdentity:
 
 def _started_at(
     identity: _RunIdentity, run_files: Iterable[Path], fallback: Path
-) -> tuple[datetime, str | None]:
+) -> tuple[datetime, list[str]]:
     """Start of a run, which SWE-bench writes to ``run.json`` at best.
 
     Returns
     -------
     moment : datetime
-    note : str or None
+    notes : list of str
         Where a time of lower quality was taken from.
     """
     times = []
@@ -216,7 +216,7 @@ def _started_at(
             continue
         times += [told] if told else []
     if times:
-        return min(times), None
+        return min(times), []
     for text in (identity.run_id, identity.run_key):
         match = _DATE.search(text)
         if match is not None:
@@ -224,8 +224,8 @@ def _started_at(
                 day = datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC)
             except ValueError:
                 continue
-            return day, f"the log has no time; the run is dated by its name, {day:%Y-%m-%d}"
-    return time_of_file(fallback)
+            return day, [f"the log has no time; the run is dated by its name, {day:%Y-%m-%d}"]
+    return dated(None, fallback)
 
 
 def _run_files_of(identity: _RunIdentity, near: Path) -> list[Path]:
