@@ -234,16 +234,4 @@ def _write_days(folder: Path, logs: list[RunLog]) -> None:
 
 def _only(log: RunLog, asked: set[str], *, subset_id: str) -> RunLog:
     """Cut a run down to what it would have answered, had it been asked a subset only."""
-    inside = np.array([question in asked for question in log.question_ids])
-    rows = inside[log.question_index]
-    return replace(
-        log,
-        run_key=f"{log.run_key}-k{K}",
-        subset_id=subset_id,
-        question_index=log.question_index[rows],
-        trial=log.trial[rows],
-        outcome=log.outcome[rows],
-        reason_index=log.reason_index[rows],
-        duration_s=log.duration_s[rows],
-        cost=log.cost[rows],
-    )
+    return replace(log.within(asked), run_key=f"{log.run_key}-k{K}", subset_id=subset_id)

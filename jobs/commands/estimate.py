@@ -37,7 +37,7 @@ def run(
     from jobs.estimating.describe import describe, document
     from jobs.estimating.file_estimates import estimate_file
     from jobs.estimating.run_estimates import estimate_run
-    from jobs.harnesses.discovery import looks_like_log
+    from jobs.harnesses.registry import looks_like_log
     from recurring_eval.errors import InputError
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -1,5 +1,6 @@
 """Estimate a run from its log file, without storing anything."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from jobs.app.app import App
@@ -8,14 +9,10 @@ from jobs.estimating.asked import calibration_under_which, find_asked
 from jobs.estimating.estimate import AUTO, chosen_method
 from jobs.estimating.run_estimates import RunEstimate, estimate_verdicts
 from jobs.harnesses.harness import ReadOptions
-from jobs.importing.addressing import Addressing, asked_subset
-from jobs.importing.rules import with_stored_rules
+from jobs.importing.addressing import Addressing
 from jobs.importing.sources import read_sources
 from recurring_eval.errors import InputError
-from recurring_eval.records import RunLog
 from storage.calibrations.calibrations import load_calibration
-from storage.calibrations.subsets import subset_benchmarks
-from storage.runs.benchmarks import benchmark_names
 
 
 def estimate_file(
@@ -46,31 +43,24 @@ def estimate_file(
         If the file is refused, holds several runs, or questions nobody knows.
     """
     with app.open_history(read_only=True) as history:
-        known = benchmark_names(history)
-        options = with_stored_rules(
-            history,
-            options or ReadOptions(),
-            benchmark=benchmark,
-            only=known[0] if len(known) == 1 else None,
+        addressing = Addressing.load(
+            history, app.settings, benchmark=benchmark, subset_id=subset_id
         )
+    options = addressing.read_options(options or ReadOptions())
     (source,) = read_sources([path], harness="auto", options=options)
     if source.refusal is not None:
         raise InputError(f"{path}: {source.refusal}")
-    if len(source.logs) != 1:
-        keys = ", ".join(log.run_key for log in source.logs[:5])
+    runs = source.log.runs
+    if len(runs) != 1:
+        keys = ", ".join(log.run_key for log in runs[:5])
         raise InputError(
-            f"{path}: holds {len(source.logs)} runs ({keys}); import it and estimate one by its id"
+            f"{path}: holds {len(runs)} runs ({keys}); import it and estimate one by its id"
         )
     with app.open_history(read_only=True) as history:
-        log = source.logs[0]
-        handed_out = subset_benchmarks(history)
-        subset_id = asked_subset(log, subset_id, handed_out)
-        implied = handed_out.get(subset_id or "")
-        named = log.benchmark
-        if source.has_tasks and named is not None:
-            named = implied or options.task_benchmarks.get((log.harness, named), named)
-        name = one_benchmark(history, benchmark or named or implied)
-        log = _as_imported(app, log, name, subset_id)
+        named = addressing.benchmark_of(runs[0], is_task=source.log.has_tasks)
+        name = one_benchmark(history, named)
+        (item,) = replace(addressing, known=(name,), benchmark=name).place([source])
+        (log,) = item.logs
         asked = find_asked(
             history,
             run_key=log.run_key,
@@ -98,16 +88,3 @@ def estimate_file(
             asked=asked,
             method=estimator,
         )
-
-
-def _as_imported(app: App, log: RunLog, benchmark: str, subset_id: str | None) -> RunLog:
-    """Complete a log as an import would: family by the rules, subset by flag or tag."""
-    addressing = Addressing(
-        known=(benchmark,),
-        settings=app.settings,
-        benchmark=benchmark,
-        purpose=None,
-        subset_id=subset_id,
-        create=False,
-    )
-    return addressing.address([log])[0]

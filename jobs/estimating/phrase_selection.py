@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from jobs.app.app import App
-from jobs.harnesses.registry import selecting_harnesses
+from jobs.harnesses.registry import selections
 from jobs.harnesses.selection import Selection, SelectionContext
 from jobs.importing.rules import stored_rule, tasks_of
 from recurring_eval.errors import InputError
@@ -24,7 +24,7 @@ def check_format(name: str) -> None:
     InputError
         Listing the formats.
     """
-    known = (*PLAIN_FORMATS, *selecting_harnesses())
+    known = (*PLAIN_FORMATS, *selections())
     if name not in known:
         raise InputError(f"no format is called {name!r}; choose from {', '.join(known)}")
 
@@ -61,7 +61,7 @@ def phrase_selection(app: App, record: SubsetRecord, tool: str, *, folder: Path)
             locators=load_locators(history, *place),
             folder="" if folder == Path() else str(folder),
         )
-    found = selecting_harnesses()[tool].selection(record.subset.question_ids, context)
+    found = selections()[tool](record.subset.question_ids, context)
     notes = (*found.notes, f"the log is recognised as a run of {record.subset_id} when imported")
     return replace(found, notes=notes)
 

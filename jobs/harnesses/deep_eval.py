@@ -2,11 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from jobs.harnesses.filtered_dataset import filtered_dataset
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -16,91 +14,85 @@ from jobs.harnesses.json_files import (
     inside,
     read_json,
 )
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import digest, is_timeout, plain_text, settings_text
-from jobs.harnesses.question_key import question_key
-from jobs.harnesses.run_builder import ERROR, TIMEOUT, LoggedVerdict, build_run, missing_reason
-from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import time_of_file, time_of_name
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import (
+    dated,
+    digest,
+    plain_text,
+    question_key,
+    settings_text,
+    time_of_name,
+)
+from jobs.harnesses.run_builder import LoggedVerdict, build_run, error_reason
+from jobs.harnesses.selection import Selection, SelectionContext, filtered_dataset, subset_marked
 from jobs.harnesses.verdict_rule import VerdictRule, choose
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
+_NAME: Final = "deepeval"
 _KEYS: Final = frozenset(("testCases", "metricsScores"))
 _UNNAMED: Final = re.compile(r"(conversational_)?test_case_\d+")
 _SUCCESS: Final = "success"
-_NAME: Final = "name"
+_CASE_NAME: Final = "name"
 _INPUT: Final = "input"
 
 
-@dataclass(frozen=True, slots=True)
-class DeepEval:
-    """Test runs of DeepEval."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim test runs."""
+    return one_file_units(file for file in files if file.keys >= _KEYS)
 
-    name: str = "deepeval"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim test runs."""
-        return one_file_units(file for file in files if file.keys >= _KEYS)
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a test run."""
+    document = as_object(read_json(unit.path))
+    cases = [
+        as_object(case)
+        for name in ("testCases", "conversationalTestCases")
+        for case in as_list(document.get(name))
+    ]
+    if not cases:
+        raise InputError("has no test cases")
+    rule = options.rule(_NAME, None)
+    metrics = list(dict.fromkeys(name for case in cases for name in _metrics(case)))
+    metric = choose("metric", [_SUCCESS, *metrics], rule.verdict or _SUCCESS)
+    identify = choose(
+        "field", [_CASE_NAME, _INPUT], rule.question or _CASE_NAME, option="--question"
+    )
+    started, notes = dated(time_of_name(unit.path.stem, options.timezone), unit.path)
+    unnamed = sum(not _name(case) for case in cases)
+    if unnamed and identify == _CASE_NAME:
+        notes.append(f"test cases without a name, known by a hash of their input: {unnamed}")
+    identifier = plain_text(document.get("identifier"))
+    settings = as_object(document.get("hyperparameters"))
+    run = build_run(
+        [_verdict(case, metric, identify, rule) for case in cases],
+        # The durations make it that of one execution.
+        run_key="deepeval-"
+        + digest([[_name(c), c.get("success"), c.get("runDuration")] for c in cases]),
+        task=None,
+        agent=options.agent or plain_text(settings.get("agent")) or identifier,
+        harness=_NAME,
+        started_at=started,
+        agent_config=settings_text(
+            identifier=identifier,
+            model=settings.get("model"),
+            version=settings.get("agent_version"),
+        ),
+        subset_id=subset_marked([identifier, unit.path.name]),
+    )
+    return LogFile(runs=(run,), notes=tuple(notes))
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a test run.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        document = as_object(read_json(unit.path))
-        cases = [
-            as_object(case)
-            for name in ("testCases", "conversationalTestCases")
-            for case in as_list(document.get(name))
-        ]
-        if not cases:
-            raise InputError("has no test cases")
-        rule = options.rule(self.name, None)
-        metrics = list(dict.fromkeys(name for case in cases for name in _metrics(case)))
-        metric = choose("metric", [_SUCCESS, *metrics], rule.verdict or _SUCCESS)
-        identify = choose("field", [_NAME, _INPUT], rule.question or _NAME, option="--question")
-        started = time_of_name(unit.path.stem, options.timezone)
-        notes = []
-        if started is None:
-            started, note = time_of_file(unit.path)
-            notes.append(note)
-        unnamed = sum(not _name(case) for case in cases)
-        if unnamed and identify == _NAME:
-            notes.append(f"test cases without a name, known by a hash of their input: {unnamed}")
-        identifier = plain_text(document.get("identifier"))
-        settings = as_object(document.get("hyperparameters"))
-        run = build_run(
-            [_verdict(case, metric, identify, rule) for case in cases],
-            # The durations make it that of one execution.
-            run_key="deepeval-"
-            + digest([[_name(c), c.get("success"), c.get("runDuration")] for c in cases]),
-            task=None,
-            agent=options.agent or plain_text(settings.get("agent")) or identifier,
-            harness=self.name,
-            started_at=started,
-            agent_config=settings_text(
-                identifier=identifier,
-                model=settings.get("model"),
-                version=settings.get("agent_version"),
-            ),
-            subset_id=subset_marked([identifier, unit.path.name]),
-        )
-        return LogFile(runs=(run,), notes=tuple(notes))
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the ids for a filter in the test file."""
-        return filtered_dataset(
-            ids,
-            context,
-            tool="DeepEval",
-            program=("deepeval", "test", "run", "TEST_FILE", "--identifier", "LABEL"),
-            field="name",
-            name="the identifier of the test run",
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Phrase the ids for a filter in the test file."""
+    return filtered_dataset(
+        ids,
+        context,
+        tool="DeepEval",
+        program=("deepeval", "test", "run", "TEST_FILE", "--identifier", "LABEL"),
+        field="name",
+        name="the identifier of the test run",
+    )
 
 
 def _name(case: JsonObject) -> str:
@@ -130,20 +122,20 @@ def _verdict(case: JsonObject, metric: str, identify: str, rule: VerdictRule) ->
     success = (
         case.get("success") if metric == _SUCCESS else told[0].get("success") if told else None
     )
-    outcome, reason = MISSING, ""
+    outcome = MISSING
     if not errors and isinstance(success, bool):
         outcome = PASS if success else FAIL
         score = as_number(told[0].get("score")) if metric != _SUCCESS else float("nan")
         if rule.threshold is not None and score == score:
             outcome = PASS if score >= rule.threshold else FAIL
-    else:
-        message = errors[0] if errors else f"no result of {metric}"
-        reason = missing_reason(TIMEOUT if is_timeout(message) else ERROR, message)
-    cost = as_number(case.get("evaluationCost"))
     return LoggedVerdict(
         question=question_key(name, typed=False),
         outcome=outcome,
-        reason=reason,
+        reason=error_reason(errors[0] if errors else f"no result of {metric}"),
         duration_s=as_number(case.get("runDuration")),
-        cost=cost,
+        cost=as_number(case.get("evaluationCost")),
     )
+
+
+DEEP_EVAL: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Test runs of DeepEval."""

@@ -1,7 +1,7 @@
 """What a reader of an evaluation tool's logs is, and how to add one.
 
-One file per tool with a frozen dataclass that has the methods of `Harness`, and
-one line in `registry.HARNESSES`. A reader does four things.
+One file per tool, or a folder, with a `Harness` of its functions at the end, and one line
+in `registry.HARNESSES`. A reader does four things.
 
 1. `find` recognises the tool's logs among the files of an import, by content:
    `Peek` shows the head, the outermost JSON keys or the whole small document.
@@ -31,12 +31,12 @@ Tests: a sample of the tool through the command line (tests/jobs/harnesses/test_
 small made logs, damage (test_damage.py), and the tool itself (tests/roundtrip/).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from jobs.harnesses.peek import Peek
+from jobs.harnesses.log_files import LogUnit, Peek
 from jobs.harnesses.selection import Selection, SelectionContext
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.records import RunLog
@@ -80,7 +80,7 @@ class ReadOptions:
     without_verdicts: bool = False
 
     def rule(self, harness: str, task: str | None) -> VerdictRule:
-        """Answers in force for a task of a tool: the command line's over the history's."""
+        """Answers in use for a task of a tool: the command line's over the history's."""
         usual = self.task_benchmarks.get((harness, task or ""), task)
         benchmark = self.benchmark or usual or self.only_benchmark or ""
         rule = self.given_for(task)
@@ -91,25 +91,6 @@ class ReadOptions:
     def given_for(self, task: str | None) -> VerdictRule:
         """Answers of the command line for a task."""
         return self.given_by_task.get(task or "", VerdictRule()).over(self.given)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogUnit:
-    """Files that are one log.
-
-    Attributes
-    ----------
-    path : Path
-        The file or folder it is reported under.
-    files : tuple of Path
-        All of its files; `path` itself if it is a file.
-    not_a_log : str or None
-        What it is, if it is to be passed over.
-    """
-
-    path: Path
-    files: tuple[Path, ...]
-    not_a_log: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,62 +130,12 @@ class LogFile:
     locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-class Harness(Protocol):
-    """Reads the logs of one evaluation tool."""
-
-    @property
-    def name(self) -> str:
-        """Name on the command line."""
-        ...
-
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim the tool's logs among files; never raises.
-
-        Parameters
-        ----------
-        files : sequence of Peek
-            What other tools did not claim, in order of path; neighbours of a file given
-            alone are not among them but may be looked up on disk.
-        """
-        ...
-
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a log.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong and where; the unit's own name is left out.
-        """
-        ...
-
-
-@runtime_checkable
-class SelectingHarness(Harness, Protocol):
-    """Also phrases a choice of questions in the tool's own form."""
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Say how to run exactly these questions.
-
-        Raises
-        ------
-        InputError
-            If the tool cannot, saying why and what to do instead.
-        """
-        ...
-
-
 class LargeLog(Protocol):
     """A log of which everything but the verdicts is known, read some runs at a time."""
 
     @property
     def questions(self) -> Mapping[str | None, frozenset[str]]:
         """Questions by benchmark; None where the log names none."""
-        ...
-
-    @property
-    def n_runs(self) -> int:
-        """Number of runs."""
         ...
 
     def read_parts(self, options: ReadOptions, *, harness: str) -> Iterator[LogFile]:
@@ -218,25 +149,36 @@ class LargeLog(Protocol):
         ...
 
 
-@runtime_checkable
-class StreamingHarness(Harness, Protocol):
-    """Also reads logs that are too large for memory."""
-
-    def open_large(self, path: Path) -> LargeLog | None:
-        """Survey a large log; None if it can be read at once.
-
-        Raises
-        ------
-        InputError
-            As `Harness.read`.
-        """
-        ...
-
-    def is_large(self, path: Path) -> bool:
-        """Whether `open_large` would survey the file; never raises InputError."""
-        ...
+def _never_large(path: Path) -> None:  # noqa: ARG001  # as the other readers take it
+    return None
 
 
-def one_file_units(files: Iterable[Peek]) -> list[LogUnit]:
-    """Each file as a log of its own."""
-    return [LogUnit(path=file.path, files=(file.path,)) for file in files]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harness:
+    """Reads the logs of one evaluation tool.
+
+    Attributes
+    ----------
+    name : str
+        Name on the command line.
+    find : callable
+        Claims the tool's logs among files; never raises. The files are those that other
+        tools did not claim, in order of path; neighbours of a file given alone are not
+        among them but may be looked up on disk.
+    read : callable
+        Reads a log; raises an `InputError` on what is wrong and where, without the name of
+        the log itself.
+    selection : callable or None
+        Phrases how to run exactly the given questions; raises an `InputError` where the tool
+        cannot, with the reason and what to do instead. None if the tool is not started by
+        this program's users, as with tables.
+    large : callable
+        Survey of a log that is too large for memory, to be called; None for any other log.
+        The survey raises as `read` does.
+    """
+
+    name: str
+    find: Callable[[Sequence[Peek]], Iterable[LogUnit]]
+    read: Callable[[LogUnit, ReadOptions], LogFile]
+    selection: Callable[[Sequence[str], SelectionContext], Selection] | None = None
+    large: Callable[[Path], Callable[[], LargeLog] | None] = _never_large

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -15,21 +14,24 @@ from jobs.harnesses.json_files import (
     as_object,
     as_text,
     inside,
+    list_elements,
     read_json,
 )
-from jobs.harnesses.json_stream import list_elements
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import plain_text, settings_text
-from jobs.harnesses.question_key import question_key
+from jobs.harnesses.log_files import LogUnit, Peek
+from jobs.harnesses.log_values import (
+    dated,
+    plain_text,
+    question_key,
+    read_time,
+    settings_text,
+)
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
 from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time, time_of_file
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
-from recurring_eval.records import MISSING
 
+_NAME: Final = "helm"
 _KEYS: Final = frozenset(("instance_id", "stats"))
-_STATS: Final = "per_instance_stats.json"
 _MODEL: Final = re.compile(r"[:,]model=[^,]*")
 _DATE: Final = re.compile(rb'"request_datetime":\s*(\d{9,11})')
 _HEAD: Final = 1 << 20
@@ -39,66 +41,50 @@ _NOT_VERDICTS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Helm:
-    """Runs of ``helm-run``."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim folders with statistics per instance, and all that is in them."""
+    for file in files:
+        if file.keys >= _KEYS and file.head.lstrip()[:1] == b"[":
+            folder = file.path.parent
+            others = [f.path for f in files if f.path.parent == folder and f is not file]
+            yield LogUnit(path=file.path, files=(file.path, *others))
 
-    name: str = "helm"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim folders with statistics per instance, and all that is in them."""
-        for file in files:
-            if file.keys >= _KEYS and file.head.lstrip()[:1] == b"[":
-                folder = file.path.parent
-                others = [f.path for f in files if f.path.parent == folder and f is not file]
-                yield LogUnit(path=file.path, files=(file.path, *others))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read the statistics of a run."""
+    folder = unit.path.resolve().parent
+    spec = _run_spec(folder)
+    name = plain_text(spec.get("name")) or folder.name
+    task = _MODEL.sub("", name)
+    rule = options.rule(_NAME, task)
+    started, notes = _started(folder, unit.path)
+    model = plain_text(inside(spec, "adapter_spec", "model"))
+    with unit.path.open("rb") as stream:
+        rows = [
+            entry
+            for item in list_elements(stream)
+            if not (entry := as_object(item)).get("perturbation")
+        ]
+    stat = _choose_stat(rows, rule, task)
+    run = build_run(
+        [_verdict(row, stat, rule) for row in rows],
+        run_key=f"{plain_text(folder.parent.name)}/{name}",
+        task=task,
+        agent=options.agent or model,
+        harness=_NAME,
+        started_at=started,
+        agent_config=settings_text(model=model),
+        subset_id=subset_marked([folder.parent.name, name]),
+    )
+    return LogFile(runs=(run,), notes=tuple(notes), has_tasks=True)
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read the statistics of a run.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        folder = unit.path.resolve().parent
-        spec = _run_spec(folder)
-        name = plain_text(spec.get("name")) or folder.name
-        task = _MODEL.sub("", name)
-        rule = options.rule(self.name, task)
-        started, notes = _started(folder, unit.path)
-        model = plain_text(inside(spec, "adapter_spec", "model"))
-        with unit.path.open("rb") as stream:
-            rows = [
-                entry
-                for item in list_elements(stream)
-                if not (entry := as_object(item)).get("perturbation")
-            ]
-        stat = _choose_stat(rows, rule, task)
-        run = build_run(
-            [_verdict(row, stat, rule) for row in rows],
-            run_key=f"{plain_text(folder.parent.name)}/{name}",
-            task=task,
-            agent=options.agent or model,
-            harness=self.name,
-            started_at=started,
-            agent_config=settings_text(model=model),
-            subset_id=subset_marked([folder.parent.name, name]),
-        )
-        return LogFile(runs=(run,), notes=tuple(notes), has_tasks=True)
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Refuse: the ids are positions.
-
-        Raises
-        ------
-        InputError
-            Always.
-        """
-        raise InputError(
-            "HELM numbers its instances and can only run the first of them (--max-eval-instances),"
-            f" so it cannot run {len(ids)} chosen ones of {context.benchmark!r} under their ids"
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Refuse: the ids are positions."""
+    raise InputError(
+        "HELM numbers its instances and can only run the first of them (--max-eval-instances),"
+        f" so it cannot run {len(ids)} chosen ones of {context.benchmark!r} under their ids"
+    )
 
 
 def _run_spec(folder: Path) -> JsonObject:
@@ -110,17 +96,14 @@ def _run_spec(folder: Path) -> JsonObject:
 
 
 def _started(folder: Path, fallback: Path) -> tuple[datetime, list[str]]:
-    """Time of the first request that the scenario's state tells."""
+    """Time of the first request in the state of the scenario, else of the file."""
     try:
         with (folder / "scenario_state.json").open("rb") as file:
             found = [read_time(int(text)) for text in _DATE.findall(file.read(_HEAD))]
     except OSError:
         found = []
     times = [time for time in found if time is not None]
-    if times:
-        return min(times), []
-    moment, note = time_of_file(fallback)
-    return moment, [note]
+    return dated(min(times, default=None), fallback)
 
 
 def _means(row: JsonObject) -> dict[str, float]:
@@ -151,14 +134,16 @@ def _choose_stat(rows: Sequence[JsonObject], rule: VerdictRule, task: str) -> st
 def _verdict(row: JsonObject, stat: str, rule: VerdictRule) -> LoggedVerdict:
     key = question_key(row.get("instance_id"), typed=False)
     means = _means(row)
-    outcome = score_outcome(
-        means.get(stat, float("nan")), rule.threshold, where=f"instance {key!r}"
-    )
+    score = means.get(stat, float("nan"))
     trial = row.get("train_trial_index")
     return LoggedVerdict(
         question=key,
-        outcome=outcome,
-        reason=missing_reason(ERROR, f"no {stat}") if outcome == MISSING else "",
+        outcome=score_outcome(score, rule.threshold, where=f"instance {key!r}"),
+        reason=missing_reason(ERROR, f"no {stat}"),
         trial=trial + 1 if isinstance(trial, int) and 0 <= trial < 30_000 else None,
         duration_s=means.get("inference_runtime", float("nan")),
     )
+
+
+HELM: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Runs of ``helm-run``."""

@@ -1,4 +1,4 @@
-"""JUnit XML, streamed, from files nobody vouches for."""
+"""JUnit XML, streamed, from files of unknown origin."""
 
 import re
 from collections.abc import Iterator
@@ -35,8 +35,10 @@ class Case:
     Attributes
     ----------
     suite : Suite
-    classname, name, file, seconds : str
-        As the attributes tell them; empty where absent.
+    classname, name, file : str
+        Attributes; empty where absent.
+    seconds : float
+        NaN where absent.
     problems : list of (str, str, str)
         Kind (one of `PROBLEMS`), type and message of each; empty for a passed test.
     properties : dict of str to str
@@ -46,7 +48,7 @@ class Case:
     classname: str
     name: str
     file: str
-    seconds: str
+    seconds: float
     problems: list[tuple[str, str, str]] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
 
@@ -129,7 +131,7 @@ class _Handler:
                 classname=get("classname", ""),
                 name=get("name", ""),
                 file=get("file", ""),
-                seconds=get("time", ""),
+                seconds=_number(get("time", "")),
             )
         elif name in PROBLEMS and self._case is not None:
             self._case.problems.append((name, get("type", ""), get("message", "")))
@@ -145,6 +147,13 @@ class _Handler:
             self._case = None
         elif name in ("testsuites", "testsuite"):
             self._suites.pop()
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
 
 
 def _refuse_declarations(*_: object) -> None:

@@ -2,109 +2,100 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.filtered_dataset import filtered_dataset
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
     as_number,
     as_object,
+    as_score,
     as_text,
     inside,
     read_json,
 )
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import digest, plain_text, settings_text
-from jobs.harnesses.question_key import choose_id_field, keys_of
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import (
+    choose_id_field,
+    dated,
+    digest,
+    keys_of,
+    plain_text,
+    read_time,
+    settings_text,
+)
 from jobs.harnesses.run_builder import ERROR, LoggedVerdict, build_run, missing_reason
-from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time, time_of_file
+from jobs.harnesses.selection import Selection, SelectionContext, filtered_dataset, subset_marked
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING
 
+_NAME: Final = "mlflow"
 _TABLE_KEYS: Final = frozenset(("columns", "data"))
 _SUFFIXES: Final = ("/value", "/score")
 _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
 _ASKED: Final = ("inputs", "input", "question", "prompt", "request")
+_NO_SCORE: Final = missing_reason(ERROR, "no score")
 _WORDS: Final = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "pass": 1.0, "fail": 0.0}
 
 Row = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class MlFlow:
-    """Tables of evaluations."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim tables and records that have a metric."""
+    return one_file_units(file for file in files if _is_table(file) or _is_records(file))
 
-    name: str = "mlflow"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim tables and records that have a metric."""
-        return one_file_units(file for file in files if _is_table(file) or _is_records(file))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a table."""
+    rows = _rows(read_json(unit.path))
+    if not rows:
+        raise InputError("has no rows")
+    rule = options.rule(_NAME, None)
+    metrics = _metrics(rows)
+    if not metrics:
+        raise InputError("has no column of scores")
+    metric = choose("metric", list(metrics), _plain_name(rule.verdict))
+    fields = [_fields(row, {c for names in metrics.values() for c in names}) for row in rows]
+    contents = [_asked(row) for row in rows]
+    field = choose_id_field(fields, contents, rule.question)
+    keys = keys_of(fields, contents, field)
+    verdicts, notes = _verdicts(rows, keys, metrics[metric], rule)
+    times = [time for row in rows if (time := read_time(row.get("request_time"))) is not None]
+    started, undated = dated(min(times, default=None), unit.path)
+    notes += undated
+    run_id, is_own = _run_id(rows, unit.path)
+    names = [plain_text(value) for value in as_object(rows[0].get("tags")).values()]
+    model = _common(rows, "mlflow.modelId")
+    run = build_run(
+        verdicts,
+        run_key=run_id,
+        task=None,
+        agent=options.agent or _common(rows, "agent"),
+        harness=_NAME,
+        started_at=started,
+        agent_config=settings_text(model=model, commit=_common(rows, "mlflow.source.git.commit")),
+        subset_id=subset_marked([*names, unit.path.name, *unit.path.resolve().parts[-4:-1]]),
+    )
+    if not is_own:
+        notes.append("the run is known by its content, for the file does not name MLflow's run")
+    if rule.question is None:
+        notes.append(f"questions are known by {field}; --question names another field")
+    return LogFile(runs=(run,), notes=tuple(notes), decided=VerdictRule(question=field))
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a table.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        rows = _rows(read_json(unit.path))
-        if not rows:
-            raise InputError("has no rows")
-        rule = options.rule(self.name, None)
-        metrics = _metrics(rows)
-        if not metrics:
-            raise InputError("has no column of scores")
-        metric = choose("metric", list(metrics), _plain_name(rule.verdict))
-        fields = [_fields(row, {c for names in metrics.values() for c in names}) for row in rows]
-        contents = [_asked(row) for row in rows]
-        field = choose_id_field(fields, contents, rule.question)
-        keys = keys_of(fields, contents, field)
-        verdicts, notes = _verdicts(rows, keys, metrics[metric], rule)
-        started, note = _started(rows, unit.path)
-        run_id, is_own = _run_id(rows, unit.path)
-        names = [
-            plain_text(value)
-            for row in rows[:1]
-            for key, value in as_object(row.get("tags")).items()
-        ]
-        model = _common(rows, "mlflow.modelId")
-        run = build_run(
-            verdicts,
-            run_key=run_id,
-            task=None,
-            agent=options.agent or _common(rows, "agent") or "unknown",
-            harness=self.name,
-            started_at=started,
-            agent_config=settings_text(
-                model=model, commit=_common(rows, "mlflow.source.git.commit")
-            ),
-            subset_id=subset_marked([*names, unit.path.name, *unit.path.resolve().parts[-4:-1]]),
-        )
-        notes += [note] if note else []
-        if not is_own:
-            notes.append("the run is known by its content, for the file does not name MLflow's run")
-        if rule.question is None:
-            notes.append(f"questions are known by {field}; --question names another field")
-        return LogFile(runs=(run,), notes=tuple(notes), decided=VerdictRule(question=field))
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the ids for a filter of the data."""
-        return filtered_dataset(
-            ids,
-            context,
-            tool="MLflow",
-            program=("python", "EVALUATION.py"),
-            field=context.rule.question or "id",
-            name="a tag of the traces, or the name of the exported file,",
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Phrase the ids for a filter of the data."""
+    return filtered_dataset(
+        ids,
+        context,
+        tool="MLflow",
+        program=("python", "EVALUATION.py"),
+        field=context.rule.question or "id",
+        name="a tag of the traces, or the name of the exported file,",
+    )
 
 
 def _is_table(file: Peek) -> bool:
@@ -155,7 +146,7 @@ def _metrics(rows: Sequence[Row]) -> dict[str, list[str]]:
 
 def _score(value: object) -> float | None:
     if isinstance(value, bool | int | float):
-        return float(value) if isinstance(value, bool) else as_number(value)
+        return as_score(value)
     return _WORDS.get(value.strip().lower()) if isinstance(value, str) else None
 
 
@@ -192,10 +183,10 @@ def _verdicts(
             left_out += len(verdicts) if key in found else 0
             found.setdefault(key, verdicts)
     verdicts = [verdict for group in found.values() for verdict in group]
-    lost = [key for key in dict.fromkeys(keys) if key not in found]
     verdicts += [
-        LoggedVerdict(question=key, outcome=MISSING, reason=missing_reason(ERROR, "no score"))
-        for key in lost
+        LoggedVerdict(question=key, outcome=MISSING, reason=_NO_SCORE)
+        for key in dict.fromkeys(keys)
+        if key not in found
     ]
     notes = []
     if left_out:
@@ -208,21 +199,15 @@ def _verdicts(
 
 def _verdict(key: str, row: Row, column: str, rule: VerdictRule) -> LoggedVerdict:
     score = _score(row[column])
-    outcome = score_outcome(
-        float("nan") if score is None else score, rule.threshold, where=f"question {key!r}"
-    )
+    if score is None:
+        score = float("nan")
     return LoggedVerdict(
         question=key,
-        outcome=outcome,
-        reason=missing_reason(ERROR, "no score") if outcome == MISSING else "",
+        outcome=score_outcome(score, rule.threshold, where=f"question {key!r}"),
+        reason=_NO_SCORE,
         started_at=read_time(row.get("request_time")),
         duration_s=as_number(row.get("execution_duration")) / 1000.0,
     )
-
-
-def _started(rows: Sequence[Row], path: Path) -> tuple[datetime, str | None]:
-    times = [time for row in rows if (time := read_time(row.get("request_time"))) is not None]
-    return (min(times), None) if times else time_of_file(path)
 
 
 def _run_id(rows: Sequence[Row], path: Path) -> tuple[str, bool]:
@@ -244,3 +229,7 @@ def _common(rows: Sequence[Row], name: str) -> str:
 
 def _metadata(row: Row) -> JsonObject:
     return {**as_object(row.get("trace_metadata")), **as_object(row.get("tags"))}
+
+
+ML_FLOW: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Tables of evaluations."""

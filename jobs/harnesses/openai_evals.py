@@ -6,18 +6,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
-from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, as_text, json_lines
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import is_timeout, plain_text, settings_text
-from jobs.harnesses.question_key import question_key
-from jobs.harnesses.run_builder import ERROR, TIMEOUT, LoggedVerdict, build_run, missing_reason
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
+from jobs.harnesses.json_files import JsonObject, as_list, as_object, as_score, as_text, json_lines
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import (
+    plain_text,
+    question_key,
+    read_time,
+    seconds_between,
+    settings_text,
+)
+from jobs.harnesses.run_builder import LoggedVerdict, build_run, error_reason
 from jobs.harnesses.selection import Selection, SelectionContext, subset_marked
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
+_NAME: Final = "openai-evals"
 _SPEC_KEYS: Final = frozenset(("eval_name", "run_id"))
 _READINGS: Final = ("any", "all", "last")
 
@@ -38,61 +43,46 @@ class _Events:
     cut: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenAiEvals:
-    """One file of events per run."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim files of events by the specification in their first line."""
+    return one_file_units(file for file in files if "spec" in file.keys and _is_events(file))
 
-    name: str = "openai-evals"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim files of events by the specification in their first line."""
-        return one_file_units(file for file in files if "spec" in file.keys and _is_events(file))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read what became of each sample."""
+    events = _read_events(unit.path, options.timezone)
+    task, run_id = as_text(events.spec.get("eval_name")), as_text(events.spec.get("run_id"))
+    if not task or not run_id:
+        raise InputError("names no eval and run in its first line")
+    rule = options.rule(_NAME, task)
+    judged = _judge(events.samples, rule, task)
+    functions = map(plain_text, as_list(events.spec.get("completion_fns")))
+    model = "+".join(filter(None, functions))
+    run = build_run(
+        judged,
+        run_key=run_id,
+        task=task,
+        agent=options.agent or model,
+        harness=_NAME,
+        started_at=read_time(events.spec.get("created_at"), options.timezone),
+        agent_config=settings_text(model=model),
+        subset_id=subset_marked([unit.path.name, plain_text(events.spec.get("created_by"))]),
+        asked=[key for key, sample in events.samples.items() if not _has_result(sample)],
+    )
+    partial = None
+    if events.cut is not None or not events.is_whole:
+        n = sum(_has_result(sample) for sample in events.samples.values())
+        partial = f"the run was killed: {n} of its samples have a result"
+    return LogFile(runs=(run,), partial=partial, has_tasks=True)
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read what became of each sample.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        events = _read_events(unit.path, options.timezone)
-        task, run_id = as_text(events.spec.get("eval_name")), as_text(events.spec.get("run_id"))
-        if not task or not run_id:
-            raise InputError("names no eval and run in its first line")
-        rule = options.rule(self.name, task)
-        judged = _judge(events.samples, rule, task)
-        functions = [plain_text(name) for name in as_list(events.spec.get("completion_fns"))]
-        run = build_run(
-            judged,
-            run_key=run_id,
-            task=task,
-            agent=options.agent or "+".join(filter(None, functions)),
-            harness=self.name,
-            started_at=read_time(events.spec.get("created_at"), options.timezone),
-            agent_config=settings_text(model="+".join(filter(None, functions))),
-            subset_id=subset_marked([unit.path.name, plain_text(events.spec.get("created_by"))]),
-            asked=[key for key, sample in events.samples.items() if not _has_result(sample)],
-        )
-        partial = None
-        if events.cut is not None or not events.is_whole:
-            n = sum(_has_result(sample) for sample in events.samples.values())
-            partial = f"the run was killed: {n} of its samples have a result"
-        return LogFile(runs=(run,), partial=partial, has_tasks=True)
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Refuse: the ids are positions.
-
-        Raises
-        ------
-        InputError
-            Always.
-        """
-        raise InputError(
-            "OpenAI evals knows samples by their position in the data file and can only run the "
-            f"first of them, so it cannot run {len(ids)} chosen ones of {context.benchmark!r}: in "
-            "a file cut down to them they would have other ids"
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Refuse: the ids are positions."""
+    raise InputError(
+        "OpenAI evals knows samples by their position in the data file and can only run the "
+        f"first of them, so it cannot run {len(ids)} chosen ones of {context.benchmark!r}: in "
+        "a file cut down to them they would have other ids"
+    )
 
 
 def _is_events(file: Peek) -> bool:
@@ -129,7 +119,7 @@ def _add(sample: _Sample, event: JsonObject, timezone: str | None) -> None:
         sample.matches.append(data["correct"] is True)
     elif kind == "metrics":
         sample.metrics |= {
-            key: float(value) if isinstance(value, bool) else as_number(value)
+            key: as_score(value)
             for key, value in data.items()
             if isinstance(value, bool | int | float)
         }
@@ -167,7 +157,7 @@ def _judge(samples: dict[str, _Sample], rule: VerdictRule, task: str) -> list[Lo
 def _verdict(
     key: str, sample: _Sample, metric: str, reading: str, rule: VerdictRule
 ) -> LoggedVerdict:
-    outcome, reason = MISSING, ""
+    outcome = MISSING
     if metric == "match":
         if sample.matches:
             told = {"any": any(sample.matches), "all": all(sample.matches)}
@@ -175,10 +165,12 @@ def _verdict(
     else:
         score = sample.metrics.get(metric, float("nan"))
         outcome = score_outcome(score, rule.threshold, where=f"sample {key!r}")
-    if outcome == MISSING:
-        message = sample.error or "no verdict"
-        reason = missing_reason(TIMEOUT if is_timeout(message) else ERROR, message)
     seconds = float("nan")
     if len(sample.times) > 1:
-        seconds = (max(sample.times) - min(sample.times)).total_seconds()
+        seconds = seconds_between(min(sample.times), max(sample.times))
+    reason = error_reason(sample.error or "no verdict")
     return LoggedVerdict(question=key, outcome=outcome, reason=reason, duration_s=seconds)
+
+
+OPENAI_EVALS: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""One file of events per run."""

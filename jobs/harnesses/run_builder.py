@@ -1,4 +1,4 @@
-"""From the verdicts a reader found to the columns of a run."""
+"""Verdicts as a reader finds them, and the run log they become."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from jobs.harnesses.log_values import amount, is_timeout
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS, RunLog, RunPurpose
 
@@ -16,16 +17,16 @@ SKIPPED: Final = "skipped"
 NOT_RUN: Final = "not run"
 INVALIDATED: Final = "invalidated"
 
-_LONGEST_REASON: Final = 120
-_MOST_REASONS: Final = 1000
-_MOST_TRIALS: Final = 30_000
+LONGEST_REASON: Final = 120
+MOST_REASONS: Final = 1000
+MOST_TRIALS: Final = 30_000
 _WORDS: Final = {PASS: "pass", FAIL: "fail", MISSING: "missing"}
 _LATE: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedVerdict:
-    """One verdict as a log tells it.
+    """One verdict as found in a log.
 
     Attributes
     ----------
@@ -34,7 +35,7 @@ class LoggedVerdict:
     outcome : int
         PASS, FAIL or MISSING.
     reason : str
-        Of a missing verdict, made with `missing_reason`; else empty.
+        Why it is missing, made with `missing_reason`; ignored for a pass or fail.
     trial : int or None
         From 1; None numbers the verdicts of a question by time, else by place in the log.
     started_at, finished_at : datetime or None
@@ -61,11 +62,16 @@ def missing_reason(kind: str, detail: object = None) -> str:
     """Reason of a missing verdict: one of the five kinds, and what the log says in one line."""
     text = str(detail or "").strip().split("\n", 1)[0].strip()
     text = " ".join(text.encode(errors="replace").decode().replace("\0", " ").split())
-    # A later import may fill in what was not run, which is told by the bare word.
+    # A later import may fill in what was not run, which is known by the bare word.
     if not text or kind == NOT_RUN:
         return kind
-    short = text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
+    short = text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
     return f"{kind}: {short}"
+
+
+def error_reason(message: object) -> str:
+    """Reason of a verdict missing for an error: a timeout if its message is that of one."""
+    return missing_reason(TIMEOUT if is_timeout(message) else ERROR, message)
 
 
 def build_run(
@@ -91,7 +97,7 @@ def build_run(
     run_key : str
         The tool's own unique id of the run.
     task : str or None
-        The tool's name of the benchmark; the import makes it the benchmark unless told otherwise.
+        The tool's name of the benchmark; the import makes it the benchmark unless another is given.
     agent, harness : str
     started_at, finished_at : datetime, optional
         Of the run; by default from the verdicts.
@@ -108,7 +114,8 @@ def build_run(
     InputError
         For no valid verdict at all, contradicting verdicts, or a run without any time.
     """
-    rows = _distinct(_numbered(list(verdicts)))
+    cells = _by_cell(list(verdicts))
+    rows = list(cells.values())
     if not rows:
         raise InputError(f"run {run_key!r} has no verdict; it was stopped before the first")
     if all(row.outcome == MISSING for row in rows):
@@ -116,7 +123,7 @@ def build_run(
         raise InputError(f"run {run_key!r} has no valid verdict (missing: {told}); remove it")
     started = started_at or min((r.started_at for r in rows if r.started_at), default=None)
     if started is None:
-        raise InputError(f"run {run_key!r} says nowhere when it started")
+        raise InputError(f"run {run_key!r} has no start time")
     finished = finished_at or max((r.finished_at for r in rows if r.finished_at), default=None)
     questions: dict[str, int] = {}
     hashes: dict[str, str] = {}
@@ -130,11 +137,13 @@ def build_run(
     for question in asked:
         questions.setdefault(question, len(questions))
     reasons: dict[str, int] = {}
-    for row in rows:
+    reason_index = np.full(len(rows), -1, dtype=np.int16)
+    for at, row in enumerate(rows):
         if row.outcome == MISSING:
             # So many different reasons are noise: what is left of the later ones is their kind.
-            text = row.reason if len(reasons) < _MOST_REASONS else row.reason.partition(":")[0]
-            reasons.setdefault(text, len(reasons))
+            is_kept = len(reasons) < MOST_REASONS or row.reason in reasons
+            text = row.reason if is_kept else row.reason.partition(":")[0]
+            reason_index[at] = reasons.setdefault(text, len(reasons))
     return RunLog(
         run_key=run_key,
         benchmark=task,
@@ -149,66 +158,33 @@ def build_run(
         question_ids=tuple(questions),
         content_hashes=tuple(hashes.get(question, "") for question in questions),
         question_index=np.array([questions[row.question] for row in rows], dtype=np.int32),
-        trial=np.array([row.trial for row in rows], dtype=np.int16),
+        trial=np.array([trial for _, trial in cells], dtype=np.int16),
         outcome=np.array([row.outcome for row in rows], dtype=np.int8),
         reasons=tuple(reasons),
-        reason_index=np.array([_reason_position(row, reasons) for row in rows], dtype=np.int16),
-        duration_s=np.array([_amount(row.duration_s) for row in rows]),
-        cost=np.array([_amount(row.cost) for row in rows]),
+        reason_index=reason_index,
+        duration_s=np.array([amount(row.duration_s) for row in rows]),
+        cost=np.array([amount(row.cost) for row in rows]),
     )
 
 
-def _reason_position(row: LoggedVerdict, reasons: dict[str, int]) -> int:
-    if row.outcome != MISSING:
-        return -1
-    return reasons.get(row.reason, reasons.get(row.reason.partition(":")[0], 0))
-
-
-def _amount(number: float) -> float:
-    return number if 0.0 <= number < float("inf") else float("nan")
-
-
-def _numbered(rows: list[LoggedVerdict]) -> list[tuple[tuple[str, int], LoggedVerdict]]:
-    """Rows with their (question, trial), in order."""
-    found = [((row.question, row.trial), row) for row in rows if row.trial is not None]
+def _by_cell(rows: list[LoggedVerdict]) -> dict[tuple[str, int], LoggedVerdict]:
+    """Verdict of each question and trial, those with a number first; repetitions dropped."""
+    found = [(row, row.trial) for row in rows if row.trial is not None]
     unnumbered: dict[str, list[LoggedVerdict]] = {}
     for row in rows:
         if row.trial is None:
             unnumbered.setdefault(row.question, []).append(row)
-    for question, attempts in unnumbered.items():
+    for attempts in unnumbered.values():
         in_time = sorted(attempts, key=lambda row: row.started_at or _LATE)
-        found += [((question, trial), row) for trial, row in enumerate(in_time, start=1)]
-    for (question, trial), _ in found:
-        if not 1 <= trial <= _MOST_TRIALS:
-            raise InputError(f"question {question!r} has trial {trial}; trials count from 1")
-    return found
-
-
-def _distinct(found: list[tuple[tuple[str, int], LoggedVerdict]]) -> list[LoggedVerdict]:
-    kept: dict[tuple[str, int], LoggedVerdict] = {}
-    for (question, trial), row in found:
-        known = kept.get((question, trial))
-        if known is None:
-            kept[question, trial] = _with_trial(row, trial)
-        elif known.outcome != row.outcome:
+        found += [(row, trial) for trial, row in enumerate(in_time, start=1)]
+    cells: dict[tuple[str, int], LoggedVerdict] = {}
+    for row, trial in found:
+        if not 1 <= trial <= MOST_TRIALS:
+            raise InputError(f"question {row.question!r} has trial {trial}; trials count from 1")
+        known = cells.setdefault((row.question, trial), row)
+        if known.outcome != row.outcome:
             raise InputError(
-                f"question {question!r}, trial {trial} has two verdicts, "
+                f"question {row.question!r}, trial {trial} has two verdicts, "
                 f"{_WORDS[known.outcome]} and {_WORDS[row.outcome]}; keep one"
             )
-    return list(kept.values())
-
-
-def _with_trial(row: LoggedVerdict, trial: int) -> LoggedVerdict:
-    if row.trial == trial:
-        return row
-    return LoggedVerdict(
-        question=row.question,
-        outcome=row.outcome,
-        reason=row.reason,
-        trial=trial,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        duration_s=row.duration_s,
-        cost=row.cost,
-        content_hash=row.content_hash,
-    )
+    return cells

@@ -1,5 +1,6 @@
-"""A choice of questions in the words of an evaluation tool, and its mark in the logs."""
+"""A choice of questions in the form of an evaluation tool, and its mark in the logs."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
+from jobs.harnesses.log_values import logged_id
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 
@@ -69,6 +71,33 @@ class SelectionContext:
             return self.task, key
         task = max(found, key=len)
         return task, key[len(task) + 1 :]
+
+    def within_one_task(self, ids: Sequence[str], *, tasks: str) -> tuple[str | None, list[str]]:
+        """Task of the questions, and their keys within it.
+
+        Parameters
+        ----------
+        ids : sequence of str
+        tasks : str
+            What the tool calls tasks, for the message.
+
+        Raises
+        ------
+        InputError
+            If the questions are of several tasks.
+        """
+        located = [self.within_task(key) for key in ids]
+        found = {task for task, _ in located}
+        if len(found) > 1:
+            raise InputError(
+                f"the questions belong to {len(found)} {tasks}, which one run cannot have; import "
+                "each as a benchmark of its own"
+            )
+        return next(iter(found)), [key for _, key in located]
+
+    def ids_file(self, ids: Iterable[str]) -> dict[str, str]:
+        """File of ids, one per line, by its name."""
+        return {f"{self.label}.ids.txt": "".join(f"{key}\n" for key in ids)}
 
     def located(self, ids: Sequence[str], what: str) -> list[str]:
         """Locators of questions, in order.
@@ -145,3 +174,41 @@ def shell_command(*words: str) -> str:
 def glob_literal(text: str) -> str:
     """Pattern of `fnmatch` and shells that matches only this text."""
     return re.sub(r"[*?[]", lambda match: f"[{match[0]}]", text)
+
+
+def filtered_dataset(
+    ids: Sequence[str],
+    context: SelectionContext,
+    *,
+    tool: str,
+    program: Sequence[str],
+    field: str,
+    name: str,
+) -> Selection:
+    """Write the ids as a JSON list, with notes on where to filter and how to name the run.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    context : SelectionContext
+    tool : str
+    program : sequence of str
+        Command that runs the user's own evaluation; ``LABEL`` stands for the mark.
+    field : str
+        What an id is in the tool's words.
+    name : str
+        Where the mark goes, so that the log is recognised.
+    """
+    file = f"{context.label}.ids.json"
+    path = context.path_of(file)
+    return Selection(
+        command=shell_command(
+            "env", f"QUESTION_IDS={path}", *(w.replace("LABEL", context.label) for w in program)
+        ),
+        files={file: json.dumps([logged_id(key) for key in ids], indent=1) + "\n"},
+        notes=(
+            f"{tool} has no option for single questions: let your script keep only those whose "
+            f"{field} is in the JSON list that the variable QUESTION_IDS names",
+            f"{name} must have {context.label} in it, by which the log is recognised",
+        ),
+    )

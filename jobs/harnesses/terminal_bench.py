@@ -1,16 +1,20 @@
-"""Trials of a run of Terminal-Bench: their folders, files and verdicts."""
+"""Terminal-Bench: the folder of a run, with a folder per trial."""
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import JsonObject, as_list, as_object, as_text, inside, read_json
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import plain_text, settings_text
-from jobs.harnesses.question_key import check_id
+from jobs.harnesses.log_files import LogUnit, Peek, documents_in, units_of_folders
+from jobs.harnesses.log_values import (
+    check_id,
+    plain_text,
+    read_time,
+    seconds_between,
+    settings_text,
+)
 from jobs.harnesses.run_builder import (
     ERROR,
     NOT_RUN,
@@ -26,14 +30,13 @@ from jobs.harnesses.selection import (
     shell_command,
     subset_marked,
 )
-from jobs.harnesses.times import read_time
-from jobs.harnesses.trial_folders import units_of_folders
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
-METADATA: Final = "run_metadata.json"
-RESULTS: Final = "results.json"
+_NAME: Final = "terminal-bench"
+_METADATA: Final = "run_metadata.json"
+_RESULTS: Final = "results.json"
 
 _TRIAL_KEYS: Final = frozenset(("trial_name", "task_id", "is_resolved"))
 _MERGED_KEYS: Final = frozenset(("results", "n_resolved", "n_unresolved"))
@@ -43,14 +46,84 @@ _ATTEMPT: Final = re.compile(r"([1-9]\d{0,4})-of-\d")
 _NO_FAILURE: Final = ("", "unset", "none")
 
 Key = tuple[str, int | None]
+_SHOWN: Final = 5
 
 
-def run_folder(file: Peek) -> Path | None:
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim the folders of runs with all that is in them."""
+    return units_of_folders(files, _run_folder)
+
+
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read the trials of a run."""
+    (metadata, merged), notes = documents_in(unit.path, (_METADATA, _RESULTS))
+    task = plain_text(metadata.get("dataset_name")) or None
+    rule = options.rule(_NAME, task)
+    own, broken = _own_trials(unit, rule)
+    found = {**_merged_trials(merged, rule), **own}
+    lost = [key for key in broken if key not in found]
+    for key, problem in broken.items():
+        reason = missing_reason(ERROR, f"results.json {problem}")
+        found.setdefault(key, _missing_trial(key, reason))
+    if lost:
+        notes.append(
+            f"{len(lost)} results.json cannot be read, which counts as an error of: "
+            + ", ".join(task_id for task_id, _ in lost[:_SHOWN])
+        )
+    for key in _trial_folders(unit):
+        found.setdefault(key, _missing_trial(key, NOT_RUN))
+    run_id = plain_text(metadata.get("run_id")) or unit.path.resolve().name
+    run = build_run(
+        found.values(),
+        run_key=run_id,
+        task=task,
+        agent=options.agent or plain_text(metadata.get("agent_name")),
+        harness=_NAME,
+        started_at=read_time(metadata.get("start_time"), options.timezone),
+        finished_at=read_time(metadata.get("end_time"), options.timezone),
+        agent_config=settings_text(
+            model=metadata.get("model_name"), commit=_commit(metadata.get("commit_hash"))
+        ),
+        tags=_tags(metadata),
+        subset_id=subset_marked([run_id]),
+        asked=_asked(metadata),
+    )
+    return LogFile(
+        runs=(run,), notes=tuple(notes), partial=_partial(metadata, found), has_tasks=True
+    )
+
+
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Phrase the command, each task as a literal pattern.
+
+    Raises
+    ------
+    InputError
+        If the tasks belong to several datasets or one cannot be passed.
+    """
+    task, keys = context.within_one_task(ids, tasks="datasets of Terminal-Bench")
+    dataset = task or "DATASET"
+    return Selection(
+        command=shell_command(
+            *("tb", "run", "--dataset", f"{dataset}==VERSION", "--run-id", context.label),
+            *(f"--task-id={glob_literal(key)}" for key in keys),
+        ),
+        files=context.ids_file(keys),
+        notes=(
+            "put the dataset's version in the place of VERSION, and add --agent, --model and "
+            "what else the run needs",
+            f"keep {context.label} in the run id, by which the log is recognised; for a "
+            "repetition add .r2 to it",
+        ),
+    )
+
+
+def _run_folder(file: Peek) -> Path | None:
     """Folder of the run that a file is a part of."""
     name, path = file.path.name, file.path
-    if name == METADATA and file.keys >= _METADATA_KEYS:
+    if name == _METADATA and file.keys >= _METADATA_KEYS:
         return path.parent
-    if name != RESULTS and not file.keys >= _TRIAL_KEYS:
+    if name != _RESULTS and not file.keys >= _TRIAL_KEYS:
         return None
     if file.keys >= _MERGED_KEYS:
         return path.parent
@@ -61,7 +134,7 @@ def run_folder(file: Peek) -> Path | None:
     return None
 
 
-def merged_trials(merged: JsonObject, rule: VerdictRule) -> dict[Key, LoggedVerdict]:
+def _merged_trials(merged: JsonObject, rule: VerdictRule) -> dict[Key, LoggedVerdict]:
     """Verdicts of the file that holds all trials."""
     found = {}
     for trial in as_list(merged.get("results")):
@@ -70,14 +143,16 @@ def merged_trials(merged: JsonObject, rule: VerdictRule) -> dict[Key, LoggedVerd
     return found
 
 
-def own_trials(unit: LogUnit, rule: VerdictRule) -> tuple[dict[Key, LoggedVerdict], dict[Key, str]]:
+def _own_trials(
+    unit: LogUnit, rule: VerdictRule
+) -> tuple[dict[Key, LoggedVerdict], dict[Key, str]]:
     """Verdicts of the trials' own files, and what is wrong with those that cannot be read."""
     found: dict[Key, LoggedVerdict] = {}
     broken: dict[Key, str] = {}
     for path in unit.files:
-        if path.suffix != ".json" or path.name == METADATA or path == unit.path / RESULTS:
+        if path.suffix != ".json" or path.name == _METADATA or path == unit.path / _RESULTS:
             continue
-        if path.name != RESULTS and not Peek(path).keys >= _TRIAL_KEYS:
+        if path.name != _RESULTS and not Peek(path).keys >= _TRIAL_KEYS:
             continue
         try:
             trial = as_object(read_json(path))
@@ -105,8 +180,8 @@ def _key_of_folder(folder: Path) -> Key | None:
     return (match["task"], int(match["attempt"])) if match else None
 
 
-def trial_folders(unit: LogUnit) -> list[Key]:
-    """Trials that have a folder, whether or not they came to an end."""
+def _trial_folders(unit: LogUnit) -> list[Key]:
+    """Trials that have a folder, whether or not they ended."""
     folders = dict.fromkeys(
         parent
         for path in unit.files
@@ -127,140 +202,24 @@ def _verdict(trial: JsonObject, rule: VerdictRule) -> LoggedVerdict:
     outcome = PASS if resolved is True else FAIL if resolved is False else MISSING
     if outcome == FAIL and mode not in _NO_FAILURE:
         outcome = rule.count(mode.replace("_", "-"), FAIL)
-    reason = ""
-    if outcome == MISSING:
-        kind = TIMEOUT if "timeout" in mode else ERROR
-        reason = missing_reason(kind, "" if mode in _NO_FAILURE else mode)
     started = read_time(trial.get("trial_started_at"))
     ended = read_time(trial.get("trial_ended_at"))
-    verdict = LoggedVerdict(
+    return LoggedVerdict(
         question=task_id,
         outcome=outcome,
-        reason=reason,
+        reason=missing_reason(
+            TIMEOUT if "timeout" in mode else ERROR, "" if mode in _NO_FAILURE else mode
+        ),
         trial=int(attempt[1]) if attempt else None,
         started_at=started,
         finished_at=ended,
+        duration_s=seconds_between(started, ended),
     )
-    if started and ended:
-        verdict = replace(verdict, duration_s=(ended - started).total_seconds())
-    return verdict
 
 
-def missing_trial(key: Key, reason: str) -> LoggedVerdict:
+def _missing_trial(key: Key, reason: str) -> LoggedVerdict:
     """Verdict of a trial that has none."""
     return LoggedVerdict(question=key[0], outcome=MISSING, reason=reason, trial=key[1])
-
-
-_SHOWN: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class TerminalBench:
-    """Runs of Terminal-Bench 0.2."""
-
-    name: str = "terminal-bench"
-
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim the folders of runs with all that is in them."""
-        folders: dict[Path, None] = {}
-        for file in files:
-            if file.path.suffix == ".json":
-                folder = run_folder(file)
-                if folder is not None:
-                    folders.setdefault(folder)
-        return units_of_folders(folders, [file.path for file in files])
-
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read the trials of a run.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        metadata, merged, notes = _whole_run(unit.path)
-        task = plain_text(metadata.get("dataset_name")) or None
-        rule = options.rule(self.name, task)
-        own, broken = own_trials(unit, rule)
-        found = {**merged_trials(merged, rule), **own}
-        lost = [key for key in broken if key not in found]
-        for key, problem in broken.items():
-            found.setdefault(
-                key, missing_trial(key, missing_reason(ERROR, f"results.json {problem}"))
-            )
-        if lost:
-            notes.append(
-                f"{len(lost)} results.json cannot be read, which counts as an error of: "
-                + ", ".join(task_id for task_id, _ in lost[:_SHOWN])
-            )
-        started_only = [key for key in trial_folders(unit) if key not in found]
-        found |= {key: missing_trial(key, NOT_RUN) for key in started_only}
-        run_id = plain_text(metadata.get("run_id")) or unit.path.resolve().name
-        run = build_run(
-            found.values(),
-            run_key=run_id,
-            task=task,
-            agent=options.agent or plain_text(metadata.get("agent_name")),
-            harness=self.name,
-            started_at=read_time(metadata.get("start_time"), options.timezone),
-            finished_at=read_time(metadata.get("end_time"), options.timezone),
-            agent_config=settings_text(
-                model=metadata.get("model_name"), commit=_commit(metadata.get("commit_hash"))
-            ),
-            tags=_tags(metadata),
-            subset_id=subset_marked([run_id]),
-            asked=_asked(metadata),
-        )
-        return LogFile(
-            runs=(run,), notes=tuple(notes), partial=_partial(metadata, found), has_tasks=True
-        )
-
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give the command, each task as a literal pattern.
-
-        Raises
-        ------
-        InputError
-            If the tasks belong to several datasets or one cannot be passed.
-        """
-        located = [context.within_task(key) for key in ids]
-        tasks = {task for task, _ in located}
-        if len(tasks) > 1:
-            raise InputError(
-                "the questions belong to several datasets of Terminal-Bench, which one run cannot "
-                "have; import each as a benchmark of its own"
-            )
-        dataset = next(iter(tasks)) or "DATASET"
-        return Selection(
-            command=shell_command(
-                *("tb", "run", "--dataset", f"{dataset}==VERSION", "--run-id", context.label),
-                *(f"--task-id={glob_literal(key)}" for _, key in located),
-            ),
-            files={
-                f"{context.label}.ids.txt": "".join(f"{key}\n" for _, key in located),
-            },
-            notes=(
-                "put the dataset's version in the place of VERSION, and add --agent, --model and "
-                "what else the run needs",
-                f"keep {context.label} in the run id, by which the log is recognised; for a "
-                "repetition add .r2 to it",
-            ),
-        )
-
-
-def _whole_run(folder: Path) -> tuple[JsonObject, JsonObject, list[str]]:
-    """Read what is written once per run; a damaged file is a note."""
-    found, notes = [], []
-    for name in (METADATA, RESULTS):
-        path = folder / name if folder.is_dir() else folder.with_name(name)
-        document: object = {}
-        if path.is_file():
-            try:
-                document = read_json(path)
-            except InputError as error:
-                notes.append(f"{name} was not used: it {error}")
-        found.append(as_object(document))
-    return found[0], found[1], notes
 
 
 def _asked(metadata: JsonObject) -> list[str]:
@@ -288,3 +247,7 @@ def _commit(value: object) -> object:
 def _tags(metadata: JsonObject) -> list[str]:
     name, version = inside(metadata, "dataset_name"), inside(metadata, "dataset_version")
     return [f"dataset={plain_text(name)}=={plain_text(version)}"] if name and version else []
+
+
+TERMINAL_BENCH: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Runs of Terminal-Bench 0.2."""

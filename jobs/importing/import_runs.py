@@ -1,22 +1,18 @@
 """Import runs: each log stored whole, or refused whole with the reason."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.app.app import App
 from jobs.harnesses.harness import ReadOptions
-from jobs.importing.addressing import Addressing, questions_by_benchmark
+from jobs.importing.addressing import Addressed, Addressing, all_questions
 from jobs.importing.report import FileReport, ImportReport, part_report
-from jobs.importing.rules import Addressed, Place, home_tasks, with_stored_rules, with_task_keys
-from jobs.importing.sources import Source, all_questions, read_sources
+from jobs.importing.sources import read_sources
 from jobs.importing.store import StoreOptions, store_source, unread_report
-from recurring_eval.errors import InputError
 from recurring_eval.records import RunPurpose
-from storage.calibrations.subsets import subset_benchmarks
-from storage.runs.benchmarks import benchmark_names
-from storage.runs.imports import remembered_files, stored_answers
+from storage.runs.imports import remembered_files
 from storage.runs.write_runs import RunWritten
 
 
@@ -69,27 +65,16 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         If the history cannot be opened or written; logs imported before stay.
     """
     with app.open_history(read_only=True) as history:
-        known = tuple(benchmark_names(history))
-        answers = stored_answers(history)
         files = remembered_files(history)
-        candidates = known or tuple(app.settings.benchmark)
-        read = with_stored_rules(
+        addressing = Addressing.load(
             history,
-            options.read,
+            app.settings,
             benchmark=options.benchmark,
-            only=candidates[0] if len(candidates) == 1 else None,
+            subset_id=options.subset_id,
+            purpose=options.purpose,
+            create=options.create,
         )
-        handed_out = subset_benchmarks(history)
-    addressing = Addressing(
-        known=known,
-        settings=app.settings,
-        benchmark=options.benchmark,
-        purpose=options.purpose,
-        subset_id=options.subset_id,
-        create=options.create,
-        subset_benchmarks=handed_out,
-        task_benchmarks=read.task_benchmarks,
-    )
+    read = addressing.read_options(options.read)
 
     def fingerprint(file_hash: str) -> str:
         return _fingerprint(file_hash, app, read, options)
@@ -100,19 +85,16 @@ def import_runs(app: App, paths: Sequence[Path], options: ImportOptions) -> Impo
         options=read,
         remembered=lambda digest: files.get(fingerprint(digest)),
     )
-    addressed = [_addressed(source, addressing) for source in found]
-    homes = home_tasks(addressed, answers)
-    items = [replace(item, source=_keyed(item, homes)) for item in addressed]
-    if all(item.source.refusal or item.source.known for item in items):
-        return _report([(unread_report(item.source), []) for item in items], options, items)
+    items = addressing.place(found)
+    if all(item.refusal or item.source.known for item in items):
+        return _report([(unread_report(item), []) for item in items], options, items)
     store = StoreOptions(
         now=app.clock.now(),
         given=options.read,
         read=read,
         addressing=addressing,
         fingerprint=fingerprint,
-        questions=all_questions(item.source for item in items),
-        homes=homes,
+        questions=all_questions(items),
         replace=options.replace,
         extend_bank=options.extend_bank,
         dry_run=options.dry_run,
@@ -128,28 +110,6 @@ def _fingerprint(file_hash: str, app: App, read: ReadOptions, options: ImportOpt
     how = (file_hash, read.agent, read.timezone, read.given, read.given_by_task, read.stored)
     parts = (*how, options.harness, options.benchmark, options.purpose, options.subset_id)
     return hashlib.sha256(repr((*parts, app.settings.rules)).encode()).hexdigest()
-
-
-def _keyed(item: Addressed, homes: Mapping[Place, str]) -> Source:
-    source = with_task_keys(item, homes)
-    if source.large is not None:
-        return source
-    return replace(source, questions=questions_by_benchmark(source.logs))
-
-
-def _addressed(source: Source, addressing: Addressing) -> Addressed:
-    try:
-        if source.large is not None:
-            questions = addressing.address_questions(source.large.questions)
-            return Addressed(source=replace(source, questions=questions))
-        logs = addressing.address(source.logs, has_tasks=source.has_tasks)
-    except InputError as error:
-        return Addressed(source=replace(source, logs=(), large=None, refusal=str(error)))
-    return Addressed(
-        source=replace(source, logs=logs),
-        tasks=tuple(log.benchmark for log in source.logs),
-        benchmarks=tuple(str(log.benchmark) for log in logs),
-    )
 
 
 def _report(

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from jobs.harnesses.run_builder import LoggedVerdict, build_run
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, FULL_RUN_MIN_VALID, MISSING, Bank, RunKind, RunLog
 from storage.calibrations.subsets import find_subset
@@ -98,7 +99,7 @@ _COUNTED: Final = re.compile(r"(?P<what>.*): (?P<count>\d+)")
 
 
 def merged_notes(notes: Sequence[str]) -> tuple[str, ...]:
-    """Say each note once, and add up those that end with a count."""
+    """Keep each note once, and add up those that end with a count."""
     counts: dict[str, int | None] = {}
     for note in notes:
         counted = _COUNTED.fullmatch(note)
@@ -127,20 +128,16 @@ def with_failed_others(log: RunLog, bank: Bank) -> RunLog:
             "names only what was resolved, and the benchmark has no other questions; import a run "
             "that lists every question first"
         )
-    n, n_known = len(others), len(log.question_ids)
-    return replace(
-        log,
-        question_ids=(*log.question_ids, *others),
-        content_hashes=(*log.content_hashes, *[""] * n),
-        question_index=np.concatenate(
-            [log.question_index, np.arange(n_known, n_known + n, dtype=np.int32)]
-        ),
-        trial=np.concatenate([log.trial, np.ones(n, dtype=np.int16)]),
-        outcome=np.concatenate([log.outcome, np.full(n, FAIL, dtype=np.int8)]),
-        reason_index=np.concatenate([log.reason_index, np.full(n, -1, dtype=np.int16)]),
-        duration_s=np.concatenate([log.duration_s, np.full(n, np.nan)]),
-        cost=np.concatenate([log.cost, np.full(n, np.nan)]),
+    failed = build_run(
+        (LoggedVerdict(question=question, outcome=FAIL) for question in others),
+        run_key=log.run_key,
+        task=log.benchmark,
+        agent=log.agent,
+        harness=log.harness,
+        started_at=log.started_at,
+        subset_id=log.subset_id,
     )
+    return log.joined(failed)
 
 
 def selection_notes(history: History, log: RunLog, bank: Bank) -> list[str]:

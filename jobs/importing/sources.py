@@ -1,17 +1,14 @@
-"""The logs of an import: found, read and reported one by one."""
+"""The logs of an import: found and read one by one."""
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from jobs.harnesses.discovery import FoundLog, find_logs
-from jobs.harnesses.harness import LargeLog, ReadOptions, StreamingHarness
-from jobs.harnesses.registry import harnesses_named
-from jobs.harnesses.verdict_rule import VerdictRule
+from jobs.harnesses.harness import LargeLog, LogFile, ReadOptions
+from jobs.harnesses.registry import FoundLog, find_logs, harnesses_named
 from recurring_eval.errors import InputError
-from recurring_eval.records import RunLog
 from storage.runs.imports import ImportedFile
 
 NO_LOG = "not a log of a known tool"
@@ -28,13 +25,8 @@ class Source:
     files : tuple of Path
     harness : str
         Name of the reader; empty if no tool claims it.
-    logs : tuple of RunLog
-        Empty when the log was refused or skipped.
-    notes : tuple of str
-    partial : str or None
-        Why it does not hold all that was asked.
-    decided, has_tasks, others_failed, lineages, locators
-        See `LogFile`.
+    log : LogFile
+        What the reader found; without runs if it was refused, skipped, large or known.
     file_hash : str
         SHA-256 of the content, as hex.
     refusal : str or None
@@ -42,9 +34,7 @@ class Source:
     is_skipped : bool
         Whether it was only met in a folder and is no log.
     large : LargeLog or None
-        In place of `logs` where these are too many for memory.
-    questions : mapping of str to frozenset of str
-        Questions by benchmark, once the runs are addressed.
+        In place of `log` where its runs are too many for memory.
     known : ImportedFile or None
         Set if the log need not be read: all of it is stored.
     """
@@ -52,19 +42,11 @@ class Source:
     path: Path
     files: tuple[Path, ...]
     harness: str = ""
-    logs: tuple[RunLog, ...] = ()
-    notes: tuple[str, ...] = ()
-    partial: str | None = None
-    decided: VerdictRule = field(default_factory=VerdictRule)
-    has_tasks: bool = False
-    others_failed: bool = False
-    lineages: Mapping[str, str] = field(default_factory=dict)
-    locators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    log: LogFile = field(default_factory=lambda: LogFile(runs=()))
     file_hash: str = ""
     refusal: str | None = None
     is_skipped: bool = False
     large: LargeLog | None = None
-    questions: Mapping[str, frozenset[str]] = field(default_factory=dict)
     known: ImportedFile | None = None
 
 
@@ -102,15 +84,6 @@ def read_sources(
             yield _read(log, options, remembered)
 
 
-def all_questions(sources: Iterable[Source]) -> dict[str, frozenset[str]]:
-    """Questions of all addressed logs, by benchmark."""
-    questions: dict[str, frozenset[str]] = {}
-    for source in sources:
-        for benchmark, ids in source.questions.items():
-            questions[benchmark] = questions.get(benchmark, frozenset()) | ids
-    return questions
-
-
 def _read(
     log: FoundLog, options: ReadOptions, remembered: Callable[[str], ImportedFile | None]
 ) -> Source:
@@ -122,43 +95,24 @@ def _read(
             refusal=log.problem or log.unit.not_a_log or NO_LOG,
             is_skipped=log.problem is None,
         )
+    source = Source(path=path, files=files, harness=log.harness.name)
     try:
         if not path.exists():
             raise InputError("no such file")
         if not path.is_file() and files == (path,):
             raise InputError("is not a regular file")
-        if isinstance(log.harness, StreamingHarness) and log.harness.is_large(path):
+        survey = log.harness.large(path)
+        if survey is not None:
             file_hash = _hash(files)
             known = remembered(file_hash)
-            return Source(
-                path=path,
-                files=files,
-                harness=log.harness.name,
-                file_hash=file_hash,
-                large=None if known is not None else log.harness.open_large(path),
-                known=known,
-            )
+            large = None if known is not None else survey()
+            return replace(source, file_hash=file_hash, large=large, known=known)
         found = log.harness.read(log.unit, options)
-        file_hash = _hash(files)
+        return replace(source, log=found, file_hash=_hash(files))
     except InputError as error:
-        return Source(path=path, files=files, harness=log.harness.name, refusal=str(error))
+        return replace(source, refusal=str(error))
     except OSError as error:
-        refusal = f"cannot be read: {error.strerror or error}"
-        return Source(path=path, files=files, harness=log.harness.name, refusal=refusal)
-    return Source(
-        path=path,
-        files=files,
-        harness=log.harness.name,
-        logs=found.runs,
-        notes=found.notes,
-        partial=found.partial,
-        decided=found.decided,
-        has_tasks=found.has_tasks,
-        others_failed=found.others_failed,
-        lineages=found.lineages,
-        locators=found.locators,
-        file_hash=file_hash,
-    )
+        return replace(source, refusal=f"cannot be read: {error.strerror or error}")
 
 
 def _hash(files: Sequence[Path]) -> str:

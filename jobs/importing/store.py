@@ -1,12 +1,12 @@
 """Store one log of an import in a transaction, or nothing of it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from jobs.harnesses.harness import ReadOptions
-from jobs.importing.addressing import Addressing, prepare_bank
+from jobs.importing.addressing import Addressed, Addressing, listed
 from jobs.importing.report import (
     KNOWN,
     PARTIAL,
@@ -16,11 +16,12 @@ from jobs.importing.report import (
     selection_notes,
     with_failed_others,
 )
-from jobs.importing.rules import Addressed, Place, remember_rule, remember_tasks, stored_rule
+from jobs.importing.rules import remember_rule, remember_tasks, stored_rule
 from jobs.importing.sources import Source
 from recurring_eval.errors import InputError
 from recurring_eval.records import Bank, RunLog
 from storage.file.history import History
+from storage.runs.benchmarks import benchmark_names, create_benchmark, current_bank, save_bank
 from storage.runs.imports import (
     ImportedFile,
     continue_run,
@@ -53,8 +54,6 @@ class StoreOptions:
         Hash of a file's bytes -> hash of them and of all that decides what is read.
     questions : mapping of str to frozenset of str
         Questions of the whole import by benchmark.
-    homes : mapping of (str, str) to str
-        See `home_tasks`.
     replace, extend_bank, dry_run : bool
         See `ImportOptions`.
     """
@@ -65,7 +64,6 @@ class StoreOptions:
     addressing: Addressing
     fingerprint: Callable[[str], str]
     questions: Mapping[str, frozenset[str]]
-    homes: Mapping[Place, str]
     replace: bool
     extend_bank: bool
     dry_run: bool
@@ -80,15 +78,15 @@ def store_source(
 ) -> tuple[FileReport, list[RunWritten]]:
     """Store one log in a transaction; report why it was refused where it was."""
     source = item.source
-    if source.refusal is not None or source.known is not None:
-        return unread_report(source), []
+    if item.refusal is not None or source.known is not None:
+        return unread_report(item), []
     written: list[RunWritten] = []
     notes: list[str] = []
     n_verdicts = 0
     try:
         with history.transaction():
             banks = {
-                benchmark: prepare_bank(
+                benchmark: _prepare_bank(
                     history,
                     benchmark,
                     file_questions=ids,
@@ -96,18 +94,22 @@ def store_source(
                     extend=options.extend_bank,
                     now=options.now,
                 )
-                for benchmark, ids in source.questions.items()
+                for benchmark, ids in item.questions.items()
             }
             for benchmark in banks:
                 notes += _remember_rules(history, item, benchmark, options)
-            for part in _parts(source, options):
-                notes += part.notes
-                n_verdicts += sum(len(log.outcome) for log in part.logs)
+            for logs, told in _parts(item, options):
+                notes += told
+                n_verdicts += sum(len(log.outcome) for log in logs)
                 for benchmark, bank in banks.items():
-                    more, runs = _store_benchmark(history, part, benchmark, bank, options)
+                    own = [log for log in logs if log.benchmark == benchmark]
+                    more, runs = _store_benchmark(history, item, own, bank, options)
                     notes += more
                     written += runs
-            remember_tasks(history, item, options.homes, now=options.now)
+            for benchmark, home in item.homes.items():
+                tasks = item.tasks[benchmark]
+                place = (benchmark, source.harness)
+                remember_tasks(history, *place, tasks, home=home, now=options.now)
             if source.large is not None:
                 file = ImportedFile(
                     fingerprint=options.fingerprint(source.file_hash),
@@ -124,37 +126,95 @@ def store_source(
         return refused_report(source.path, str(error)), []
     statuses = {run.status for run in written}
     status = next(status for status in _STATUSES if status in statuses)
-    is_partial = source.partial is not None and status in ("imported", "extended")
+    is_partial = source.log.partial is not None and status in ("imported", "extended")
     report = FileReport(
         path=str(source.path),
         status=PARTIAL if is_partial else status,
         runs=len(written),
         verdicts=n_verdicts,
-        reason=source.partial,
+        reason=source.log.partial,
         notes=merged_notes(notes),
     )
     return report, written
 
 
-def unread_report(source: Source) -> FileReport:
+def _prepare_bank(
+    history: History,
+    benchmark: str,
+    *,
+    file_questions: frozenset[str],
+    import_questions: frozenset[str],
+    extend: bool,
+    now: datetime,
+) -> Bank:
+    """Bank that knows every question of a file, inside the caller's transaction.
+
+    The first bank of a benchmark, and with `extend` a new version of it, takes
+    the questions of all files of the import.
+
+    Raises
+    ------
+    InputError
+        If the bank lacks questions and may not be extended, listing them.
+    """
+    if benchmark not in benchmark_names(history):
+        create_benchmark(history, benchmark, now=now)
+    bank = current_bank(history, benchmark)
+    hashes: dict[str, str] = {}
+    if bank is not None:
+        hashes = dict(zip(bank.question_ids, bank.content_hashes, strict=True))
+        unknown = file_questions - hashes.keys()
+        if not unknown:
+            return bank
+        if not extend:
+            raise InputError(_unknown(benchmark, unknown, is_all=unknown == file_questions))
+    hashes = dict.fromkeys(import_questions, "") | hashes
+    ids = tuple(sorted(hashes))
+    bank = Bank(
+        benchmark=benchmark, question_ids=ids, content_hashes=tuple(hashes[key] for key in ids)
+    )
+    save_bank(history, bank, now=now)
+    return bank
+
+
+def _unknown(benchmark: str, unknown: frozenset[str], *, is_all: bool) -> str:
+    shown = listed(sorted(unknown))
+    if is_all:
+        return (
+            f"none of its {len(unknown)} questions is in benchmark {benchmark!r}: {shown}; is it "
+            "of another benchmark (--benchmark NAME, a new one with --create)? "
+            "If not, --extend-bank adds them"
+        )
+    return (
+        f"benchmark {benchmark!r} lacks {len(unknown)} of its questions: {shown}; "
+        "--extend-bank adds them"
+    )
+
+
+def unread_report(item: Addressed) -> FileReport:
     """Report a log that was refused, skipped, or known to be stored already."""
-    if source.known is not None:
-        path, known = str(source.path), source.known
-        return FileReport(path=path, status=KNOWN, runs=known.n_runs, verdicts=known.n_verdicts)
-    return refused_report(source.path, str(source.refusal), skipped=source.is_skipped)
+    source, known = item.source, item.source.known
+    if known is not None:
+        return FileReport(
+            path=str(source.path), status=KNOWN, runs=known.n_runs, verdicts=known.n_verdicts
+        )
+    return refused_report(source.path, str(item.refusal), skipped=source.is_skipped)
 
 
-def _parts(source: Source, options: StoreOptions) -> Iterator[Source]:
-    """Give the logs of a source: all, or some at a time if it is large."""
+def _parts(
+    item: Addressed, options: StoreOptions
+) -> Iterator[tuple[Sequence[RunLog], Sequence[str]]]:
+    """Yield the runs of a log and notes on them: all, or some at a time if it is large."""
+    source = item.source
     if source.large is None:
-        yield source
+        yield item.logs, source.log.notes
         return
     for part in source.large.read_parts(options.read, harness=source.harness):
         logs = options.addressing.address(part.runs)
-        strays = [log.run_key for log in logs if log.benchmark not in source.questions]
+        strays = [log.run_key for log in logs if log.benchmark not in item.questions]
         if strays:
             raise InputError(f"run {strays[0]} names no benchmark; give it with --benchmark")
-        yield replace(source, logs=logs, notes=part.notes)
+        yield logs, part.notes
 
 
 def _remember_rules(
@@ -162,29 +222,29 @@ def _remember_rules(
 ) -> list[str]:
     """Remember what was answered for the tasks of a benchmark."""
     notes = []
-    for task in item.tasks_in(benchmark) or [None]:
+    for task in item.tasks.get(benchmark, (None,)):
         place = (benchmark, item.source.harness, task)
         rule = options.given.given_for(task)
-        rule = rule.over(stored_rule(history, *place)).over(item.source.decided)
+        rule = rule.over(stored_rule(history, *place)).over(item.source.log.decided)
         notes += remember_rule(history, *place, rule, now=options.now)
     return notes
 
 
 def _store_benchmark(
-    history: History, source: Source, benchmark: str, bank: Bank, options: StoreOptions
+    history: History, item: Addressed, logs: list[RunLog], bank: Bank, options: StoreOptions
 ) -> tuple[list[str], list[RunWritten]]:
     """Store what a log, or a part of it, holds of one benchmark."""
-    logs = [log for log in source.logs if log.benchmark == benchmark]
     if not logs:
         return [], []
-    if source.others_failed:
+    source, benchmark = item.source, bank.benchmark
+    if source.log.others_failed:
         logs = [with_failed_others(log, bank) for log in logs]
     notes = [note for log in logs for note in selection_notes(history, log, bank)]
-    locators = source.locators.get(benchmark, {})
+    locators = item.locators.get(benchmark, {})
     if locators:
         logged_at = max(log.started_at for log in logs)
         save_locators(history, benchmark, source.harness, locators, logged_at=logged_at)
-    plain = [log for log in logs if log.run_key not in source.lineages]
+    plain = [log for log in logs if log.run_key not in source.log.lineages]
     written = []
     if plain:
         written += write_runs(
@@ -196,7 +256,7 @@ def _store_benchmark(
             file_hash=source.file_hash,
         )
     for log in logs:
-        if log.run_key in source.lineages:
+        if log.run_key in source.log.lineages:
             more, run = _store_retry(history, source, benchmark, log, options)
             notes += more
             written.append(run)
@@ -207,7 +267,7 @@ def _store_retry(
     history: History, source: Source, benchmark: str, log: RunLog, options: StoreOptions
 ) -> tuple[list[str], RunWritten]:
     """Store a log that may go on with a stored run."""
-    lineage = source.lineages[log.run_key]
+    lineage = source.log.lineages[log.run_key]
     first = lineage_run(history, benchmark, lineage)
     notes = []
     if first is None:
@@ -235,7 +295,7 @@ def _store_retry(
 
 
 def _with_stored_starts(history: History, benchmark: str, logs: list[RunLog]) -> list[RunLog]:
-    """Give a log the start the history knows, where it is another part of the same run.
+    """Replace the start of a log by the stored one where it is another part of the same run.
 
     A run's start is its earliest verdict, which only one of its parts holds.
     """

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.records import MISSING, PASS, RunLog
+from recurring_eval.records import RunLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +36,5 @@ def verdicts_of(log: RunLog, question_ids: Sequence[str], *, failing: Sequence[s
     failing : sequence of str
         Reasons for which a missing verdict counts as a fail.
     """
-    position = {question: j for j, question in enumerate(question_ids)}
-    column = np.array([position[question] for question in log.question_ids])[log.question_index]
-    kinds = [reason.partition(":")[0] for reason in log.reasons]
-    as_fail = np.array([*(kind in failing for kind in kinds), False])[log.reason_index]
-    passes = np.zeros(len(question_ids), dtype=np.int16)
-    trials = np.zeros_like(passes)
-    np.add.at(passes, column[log.outcome == PASS], 1)
-    np.add.at(trials, column[(log.outcome != MISSING) | as_fail], 1)
+    passes, trials = log.counts(question_ids, failing=failing)
     return Verdicts(passes=passes, trials=trials, started_at=log.started_at)

@@ -1,7 +1,5 @@
-"""Read delimited text with a header, every cell as it is."""
+"""Plain matrices: a CSV file with a row per run and a column per question."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,65 +9,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.harnesses.table.columns import RawTable
+from jobs.harnesses.table.run_facts import NO_TIME, read_times
+from jobs.harnesses.table.wide_table import read_wide
 from recurring_eval.errors import InputError
 from recurring_eval.response_matrix import ResponseMatrix
-
-_DELIMITERS: Final = ",;\t|"
-
-
-def read_table(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
-    """Read a delimited table as text: header, rows and the line each row ends on.
-
-    Commas, semicolons, tabs or bars delimit it; blank lines are passed over.
-
-    Raises
-    ------
-    InputError
-        If it is no such table, or a row has too few or too many cells.
-    """
-    text = _text(path)
-    delimiter = max(_DELIMITERS, key=text.split("\n", 1)[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    try:
-        header = [cell.strip() for cell in next(reader)]
-        for row in filter(None, reader):
-            if len(row) != len(header):
-                raise InputError(
-                    f"line {reader.line_num} has {len(row)} cells, not {len(header)} as the header"
-                )
-            rows.append(row)
-            numbers.append(reader.line_num)
-    except csv.Error as error:
-        raise InputError(f"line {reader.line_num} cannot be read as CSV: {error}") from None
-    if not rows:
-        raise InputError("has a header but no rows")
-    return header, rows, numbers
-
-
-def _text(path: Path) -> str:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("no such file") from None
-    except IsADirectoryError:
-        raise InputError("is a folder; name a CSV file") from None
-    except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8; save it as CSV in UTF-8") from None
-    if "\0" in text:
-        raise InputError("holds NUL bytes, so it is no CSV file")
-    if not text.split("\n", 1)[0].strip():
-        raise InputError("its first line is empty; it must name the columns")
-    return text
-
 
 _RUN_HEADERS: Final = ("run", "run_id", "run_key")
 _TIME: Final = "started_at"
 _AGENT: Final = "agent"
 _FAMILY: Final = ("agent_family", "family")
 _CELLS: Final = {"1": 1, "0": 0, "": -1, "1.0": 1, "0.0": 0}
-_UNTIMED_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNKNOWN: Final = -2
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,35 +77,51 @@ def read_wide_matrix(path: Path) -> WideMatrix:
 
 
 def _read(path: Path) -> WideMatrix:
-    header, lines, numbers = read_table(path)
-    columns = _columns(header)
-    names = [line[0].strip() for line in lines]
-    for name, number in zip(names, numbers, strict=True):
-        if not name:
-            raise InputError(f"line {number}: the first column, which names the run, is empty")
-    run_ids = _distinct(names, numbers, columns)
-    passes, trials = _verdicts(header, lines, numbers, columns.questions)
-    agents = _texts(lines, columns.agent, names)
-    starts, naive = _starts(header, lines, numbers, columns.time)
-    notes = [f"times in `{header[columns.time or 0]}` have no zone; read as UTC"] if naive else []
+    raw = read_wide(path, row_word=_row_word(path))
+    columns = _columns([name.strip() for name in raw.headers])
+    names = _texts(raw, 0)
+    if "" in names:
+        where = raw.place(names.index(""))
+        raise InputError(f"{where}: the first column, which names the run, is empty")
+    run_ids = _distinct(raw, names, columns)
+    passes, trials = _verdicts(raw, columns.questions)
+    agents = _texts(raw, columns.agent, names)
+    starts, notes = _starts(raw, columns.time)
     matrix = ResponseMatrix(
         passes=passes,
         trials=trials,
         run_ids=run_ids,
-        question_ids=tuple(header[j] for j in columns.questions),
+        question_ids=tuple(raw.headers[j].strip() for j in columns.questions),
         started_at=tuple(starts),
         agents=tuple(agents),
     )
     order = np.array(
         sorted(range(len(starts)), key=lambda i: (starts[i], run_ids[i])), dtype=np.intp
     )
-    families = _texts(lines, columns.family, ["main"] * len(lines))
+    families = _texts(raw, columns.family, ["main"] * raw.n_rows)
     return WideMatrix(
         matrix=matrix.select_runs(order).align_questions(sorted(matrix.question_ids)),
         families=tuple(families[i] for i in order),
         timed=columns.time is not None,
         notes=tuple(notes),
     )
+
+
+def _row_word(path: Path) -> str:
+    """``line`` if each row of the file is one line, else ``row``; refuse what is no text."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError("no such file") from None
+    except IsADirectoryError:
+        raise InputError("is a folder; name a CSV file") from None
+    except UnicodeDecodeError:
+        raise InputError("is not text in UTF-8; save it as CSV in UTF-8") from None
+    if "\0" in text:
+        raise InputError("holds NUL bytes, so it is no CSV file")
+    if not text.split("\n", 1)[0].strip():
+        raise InputError("its first line is empty; it must name the columns")
+    return "row" if '"' in text or "\n\n" in text.replace("\r", "") else "line"
 
 
 def _columns(header: Sequence[str]) -> _Columns:
@@ -188,14 +156,14 @@ def _only(header: Sequence[str], folded: Sequence[str], names: Sequence[str]) ->
     return found[0] if found else None
 
 
-def _distinct(names: Sequence[str], numbers: Sequence[int], columns: _Columns) -> tuple[str, ...]:
+def _distinct(raw: RawTable, names: Sequence[str], columns: _Columns) -> tuple[str, ...]:
     """Run ids: the first column, numbered where it names an agent of several runs."""
     taken, used = set(names), set[str]()
     result = []
-    for name, number in zip(names, numbers, strict=True):
+    for row, name in enumerate(names):
         run_id, copy = name, 1
         if name in used and columns.has_run_ids:
-            raise InputError(f"line {number}: run {name!r} is there twice; name each run once")
+            raise InputError(f"{raw.place(row)}: run {name!r} is there twice; name each run once")
         while run_id in used or (copy > 1 and run_id in taken):
             copy += 1
             run_id = f"{name} #{copy}"
@@ -205,58 +173,45 @@ def _distinct(names: Sequence[str], numbers: Sequence[int], columns: _Columns) -
 
 
 def _verdicts(
-    header: Sequence[str],
-    lines: Sequence[Sequence[str]],
-    numbers: Sequence[int],
-    questions: Sequence[int],
+    raw: RawTable, questions: Sequence[int]
 ) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
-    codes = np.empty((len(lines), len(questions)), dtype=np.int16)
-    for i, line in enumerate(lines):
-        try:
-            codes[i] = [_CELLS[line[j]] for j in questions]
-        except KeyError:
-            codes[i] = [_cell(line[j], numbers[i], header[j]) for j in questions]
+    codes = np.empty((raw.n_rows, len(questions)), dtype=np.int16)
+    for j, question in enumerate(questions):
+        column = raw.columns[str(question)]
+        texts = [str(value).strip() for value in column.scalars()]
+        codes[:, j] = column.take(np.array([_CELLS.get(text, _UNKNOWN) for text in texts]), -1)
+    wrong = np.argwhere(codes == _UNKNOWN)
+    if wrong.size:
+        row, question = wrong[0][0], questions[wrong[0][1]]
+        column = raw.columns[str(question)]
+        raise InputError(
+            f"{raw.place(row)}, question {column.name.strip()!r}: "
+            f"{str(column.scalars()[column.codes[row]])[:40]!r} is not 1, 0 or empty"
+        )
     return np.maximum(codes, 0).astype(np.int16), (codes >= 0).astype(np.int16)
 
 
-def _cell(text: str, number: int, question: str) -> int:
-    code = _CELLS.get(text.strip())
-    if code is None:
-        raise InputError(
-            f"line {number}, question {question!r}: {text[:40]!r} is not 1, 0 or empty"
-        )
-    return code
-
-
-def _texts(lines: Sequence[Sequence[str]], column: int | None, default: list[str]) -> list[str]:
+def _texts(raw: RawTable, at: int | None, default: Sequence[str] | None = None) -> list[str]:
     """Cells of a column, and the default where there is none or a cell is empty."""
-    if column is None:
-        return default
-    return [line[column].strip() or other for line, other in zip(lines, default, strict=True)]
+    if at is None:
+        return list(default or ())
+    column = raw.columns[str(at)]
+    values = [str(value).strip() for value in column.scalars()]
+    texts = [values[code] for code in column.codes]
+    return [text or other for text, other in zip(texts, default or texts, strict=True)]
 
 
-def _starts(
-    header: Sequence[str],
-    lines: Sequence[Sequence[str]],
-    numbers: Sequence[int],
-    column: int | None,
-) -> tuple[list[datetime], bool]:
-    """Read starts in UTC, and whether one of them had no zone."""
-    if column is None:
-        return [_UNTIMED_START + timedelta(hours=i) for i in range(len(lines))], False
-    starts, naive = [], False
-    for line, number in zip(lines, numbers, strict=True):
-        text = line[column].strip()
-        where = f"line {number}, column `{header[column]}`"
-        if not text:
-            raise InputError(f"{where}: the time is empty; give every run its time, or none")
-        try:
-            start = datetime.fromisoformat(text)
-        except ValueError:
-            raise InputError(
-                f"{where}: {text[:40]!r} is not a time; write it as 2026-11-29T09:00:00Z"
-            ) from None
-        naive = naive or (start.tzinfo is None and len(text) > len("2026-11-29"))
-        start = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
-        starts.append(start.astimezone(UTC))
-    return starts, naive
+def _starts(raw: RawTable, at: int | None) -> tuple[list[datetime], list[str]]:
+    """Read starts in UTC, with a note if one of them had no zone."""
+    if at is None:
+        return [_EPOCH + timedelta(hours=i) for i in range(raw.n_rows)], []
+    column = raw.columns[str(at)]
+    times, notes = read_times(raw, column, None)
+    empty = np.flatnonzero(times == NO_TIME)
+    if empty.size:
+        raise InputError(
+            f"{raw.place(int(empty[0]))}, column `{column.name}`: the time is empty; give every "
+            "run its time, or none"
+        )
+    starts = [_EPOCH + timedelta(microseconds=us) for us in times.tolist()]
+    return starts, [f"times in `{column.name}` have no zone; read as UTC"] if notes else []

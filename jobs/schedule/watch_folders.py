@@ -17,8 +17,8 @@ from pathlib import Path
 from jobs.app.app import App
 from jobs.app.config import Settings
 from jobs.app.config_schedule import WatchSettings
-from jobs.harnesses.discovery import logs_among, looks_like_log
 from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.registry import logs_among, looks_like_log
 from jobs.importing.import_runs import ImportOptions, import_runs
 from jobs.importing.report import REFUSED, ImportReport
 from jobs.schedule.ledger import (

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -14,12 +14,10 @@ from jobs.app.benchmark_view import BenchmarkView
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.run_builder import ERROR, INVALIDATED, NOT_RUN, SKIPPED, TIMEOUT, missing_reason
 from jobs.importing.addressing import Addressing
-from jobs.importing.rules import Addressed, Place, home_tasks, with_stored_rules, with_task_keys
 from jobs.importing.sources import Source, read_sources
 from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, PASS, RunLog
 from storage.runs.benchmarks import bank_by_version
-from storage.runs.imports import stored_answers
 from storage.sessions import SessionRecord, SessionStep
 
 FORMS: Final = "pass, fail, missing, missing:REASON or PASSES/TRIALS, e.g. q17=pass"
@@ -194,24 +192,16 @@ def answers_of_log(app: App, path: Path, record: SessionRecord) -> list[Answer]:
     """
     benchmark = record.benchmark
     with app.open_history(read_only=True) as history:
-        options = with_stored_rules(
-            history, ReadOptions(without_verdicts=True), benchmark=benchmark, only=benchmark
-        )
-        remembered = stored_answers(history)
+        addressing = Addressing.load(history, app.settings, benchmark=benchmark)
         bank = bank_by_version(history, benchmark, record.bank_version)
-    addressing = Addressing(
-        known=(benchmark,),
-        settings=app.settings,
-        benchmark=benchmark,
-        purpose=None,
-        subset_id=None,
-        create=False,
-        task_benchmarks=options.task_benchmarks,
-    )
+    options = addressing.read_options(ReadOptions(without_verdicts=True))
     try:
         source = _only_log(path, options)
         _require_benchmark(source, benchmark)
-        log = _only_run(_addressed(source, addressing, benchmark, remembered), record)
+        (item,) = addressing.place([source])
+        if item.refusal is not None:
+            raise InputError(item.refusal)
+        log = _only_run(item.logs, record)
         _require_contents(log, dict(zip(bank.question_ids, bank.content_hashes, strict=True)))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -247,7 +237,7 @@ def _only_log(path: Path, options: ReadOptions) -> Source:
         raise InputError(f"holds {len(found)} logs; give the log of one run")
     if found[0].refusal is not None:
         raise InputError(found[0].refusal)
-    if found[0].others_failed:
+    if found[0].log.others_failed:
         raise InputError("names only questions that passed; tell the failed ones as well")
     if found[0].large is not None:
         raise InputError("is too large for the log of one run; give that run's verdicts alone")
@@ -256,29 +246,10 @@ def _only_log(path: Path, options: ReadOptions) -> Source:
 
 def _require_benchmark(source: Source, benchmark: str) -> None:
     """Refuse runs that say they are of another benchmark; a tool's task name is none."""
-    named = {log.benchmark for log in source.logs if log.benchmark is not None}
-    if not source.has_tasks and named - {benchmark}:
+    named = {log.benchmark for log in source.log.runs if log.benchmark is not None}
+    if not source.log.has_tasks and named - {benchmark}:
         other = min(named - {benchmark})
         raise InputError(f"is of benchmark {other!r}, but the session of {benchmark!r}")
-
-
-def _addressed(
-    source: Source,
-    addressing: Addressing,
-    benchmark: str,
-    remembered: Mapping[Place, Mapping[str, str]],
-) -> Sequence[RunLog]:
-    """Give the runs of a log the benchmark's keys of questions."""
-    logs = addressing.address(source.logs, has_tasks=source.has_tasks)
-    item = Addressed(
-        source=replace(source, logs=logs),
-        tasks=tuple(log.benchmark for log in source.logs),
-        benchmarks=(benchmark,) * len(logs),
-    )
-    keyed = with_task_keys(item, home_tasks([item], remembered))
-    if keyed.refusal is not None:
-        raise InputError(keyed.refusal)
-    return keyed.logs
 
 
 def _only_run(logs: Sequence[RunLog], record: SessionRecord) -> RunLog:

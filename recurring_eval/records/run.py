@@ -1,12 +1,15 @@
 """Runs and their verdicts as they travel between importers, storage and jobs."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from recurring_eval.errors import InputError
 
 PASS: Final = 1
 FAIL: Final = 0
@@ -100,6 +103,83 @@ class RunLog:
         if self.session_id is not None:
             return RunKind.ADAPTIVE
         return RunKind.FULL if self.subset_id is None else RunKind.PARTIAL
+
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> "RunLog":
+        """Log with some of the verdicts, given by a mask or by positions."""
+        return replace(
+            self,
+            question_index=self.question_index[rows],
+            trial=self.trial[rows],
+            outcome=self.outcome[rows],
+            reason_index=self.reason_index[rows],
+            duration_s=self.duration_s[rows],
+            cost=self.cost[rows],
+        )
+
+    def within(self, questions: Collection[str]) -> "RunLog":
+        """Log with the verdicts on some questions alone."""
+        is_kept = np.array([question in questions for question in self.question_ids], np.bool_)
+        return self.take(is_kept[self.question_index])
+
+    def joined(self, other: "RunLog") -> "RunLog":
+        """Join another part of the same run, with questions of its own.
+
+        What describes the run is that of this part, except for start and end.
+
+        Raises
+        ------
+        InputError
+            If the parts are marked with different subsets.
+        """
+        if self.subset_id != other.subset_id:
+            raise InputError(f"run {self.run_key!r} is marked with several subsets")
+        reasons = tuple(dict.fromkeys((*self.reasons, *other.reasons)))
+        position = np.array([*map(reasons.index, other.reasons), -1], dtype=np.int16)
+        ends = [part.finished_at for part in (self, other) if part.finished_at is not None]
+        return replace(
+            self,
+            started_at=min(self.started_at, other.started_at),
+            finished_at=max(ends, default=None),
+            question_ids=(*self.question_ids, *other.question_ids),
+            content_hashes=(*self.content_hashes, *other.content_hashes),
+            question_index=np.concatenate(
+                [self.question_index, other.question_index + np.int32(len(self.question_ids))]
+            ),
+            trial=np.concatenate([self.trial, other.trial]),
+            outcome=np.concatenate([self.outcome, other.outcome]),
+            reasons=reasons,
+            reason_index=np.concatenate([self.reason_index, position[other.reason_index]]),
+            duration_s=np.concatenate([self.duration_s, other.duration_s]),
+            cost=np.concatenate([self.cost, other.cost]),
+        )
+
+    def counts(
+        self, question_ids: Sequence[str], *, failing: Collection[str] = ()
+    ) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+        """Count passes and valid trials by question.
+
+        Parameters
+        ----------
+        question_ids : sequence of str
+            Includes every question of the log, length n.
+        failing : collection of str
+            Reasons, without their detail after a colon, for which a missing verdict counts
+            as a failed trial.
+
+        Returns
+        -------
+        passes, trials : ndarray of int16, shape (n,)
+        """
+        position = {question: j for j, question in enumerate(question_ids)}
+        columns = np.array([position[question] for question in self.question_ids], np.intp)
+        column = columns[self.question_index]
+        is_fail = [reason.partition(":")[0] in failing for reason in self.reasons]
+        counted = (self.outcome != MISSING) | np.array([*is_fail, False])[self.reason_index]
+        passes = np.zeros(len(question_ids), dtype=np.int16)
+        trials = np.zeros_like(passes)
+        np.add.at(passes, column[self.outcome == PASS], 1)
+        np.add.at(trials, column[counted], 1)
+        return passes, trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

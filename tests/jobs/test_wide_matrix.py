@@ -83,7 +83,7 @@ def test_a_byte_order_mark_line_ends_and_quotes_are_understood(tmp_path: Path) -
         ("run,q1\nr,1\nr,0\n", "line 3: run 'r' is there twice"),
         ("agent,started_at,q\na,soon,1\n", "line 2, column `started_at`: 'soon' is not a time"),
         ("agent,started_at,q\na,2026-01-01,1\nb,,1\n", "line 3, column `started_at`: the time is"),
-        ('agent,q\n"a,1\n', "cannot be read as CSV"),
+        ('agent,q\n"a,1\n', "row 2 has 1 cells, not 2 as the header: the file is cut"),
         (b"agent,q\n\xff\xfe,1\n", "not text in UTF-8"),
         (b"agent,q\na\0,1\n", "NUL"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.harnesses.question_key import question_key
+from jobs.harnesses.log_values import question_key
 from tests.roundtrip.environments import run_command, tool_environment
 from tests.roundtrip.projects import calibrated, check_recognised, selected
 

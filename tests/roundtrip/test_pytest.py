@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.harnesses.harness import LogUnit, ReadOptions
-from jobs.harnesses.py_test.reader import PyTest
+from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.log_files import LogUnit
+from jobs.harnesses.py_test.reader import PY_TEST
 from tests.roundtrip.environments import run_command, tool_environment
 from tests.roundtrip.projects import calibrated, check_recognised, selected
 
@@ -46,7 +47,7 @@ def tests(folder):
 
 
 def node_ids(report: Path) -> list[str]:
-    log = PyTest().read(LogUnit(path=report, files=(report,)), ReadOptions())
+    log = PY_TEST.read(LogUnit(path=report, files=(report,)), ReadOptions())
     return sorted(log.runs[0].question_ids)
 
 

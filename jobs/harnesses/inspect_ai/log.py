@@ -1,4 +1,4 @@
-"""Members of zip archives nobody vouches for, read without ever writing them out."""
+"""Logs of Inspect AI in both forms: zip archives of unknown origin, and JSON."""
 
 import io
 import re
@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Final, Self, cast
+from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
 
 from jobs.harnesses.inspect_ai.samples import Sample, read_sample
-from jobs.harnesses.json_files import JsonObject, as_object
-from jobs.harnesses.json_stream import list_elements, object_entries
+from jobs.harnesses.json_files import JsonObject, as_object, list_elements, object_entries
 from recurring_eval.errors import InputError
 
 LARGEST_MEMBER: Final = 1 << 30
@@ -31,38 +29,33 @@ _ENCRYPTED: Final = 1
 _OUTSIDE: Final = re.compile(r"^[/\\]|^[A-Za-z]:[/\\]|(?:^|[/\\])\.\.(?:[/\\]|$)")
 
 
+@contextmanager
+def open_archive(path: Path) -> Iterator["ZipMembers"]:
+    """Open a zip archive to read its members.
+
+    Raises
+    ------
+    InputError
+        If it is damaged or has what no log has: too many or too large members, or outside it.
+    """
+    with path.open("rb") as file:
+        with _one_line():
+            archive = zipfile.ZipFile(file)
+            members = archive.infolist()
+        _check(members)
+        yield ZipMembers(file, archive)
+
+
 class ZipMembers:
     """Members of an archive by name; of a name written twice, the last one.
 
     Members may be stored, deflated or compressed with Zstandard.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
-        try:
-            with _one_line():
-                self._archive = zipfile.ZipFile(self._file)
-                members = self._archive.infolist()
-        except BaseException:
-            self._file.close()
-            raise
-        self._members = {member.filename: member for member in members}
-        try:
-            self._check(members)
-        except InputError:
-            self._file.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
+    def __init__(self, file: BinaryIO, archive: zipfile.ZipFile) -> None:
+        self._file = file
+        self._archive = archive
+        self._members = {member.filename: member for member in archive.infolist()}
 
     @property
     def names(self) -> list[str]:
@@ -105,24 +98,25 @@ class ZipMembers:
             raise InputError("is cut short")
         return pa.CompressedInputStream(pa.BufferReader(content), "zstd")  # type: ignore[no-any-return]  # pyarrow has no types
 
-    def _check(self, members: list[zipfile.ZipInfo]) -> None:
-        if len(members) > MOST_MEMBERS:
-            raise InputError(f"is an archive of {len(members):,} files, too many for a log")
-        for member in members:
-            name = member.filename
-            if _OUTSIDE.search(name):
-                raise InputError(f"has a member outside the archive: {name[:80]!r}")
-            if member.file_size > LARGEST_MEMBER:
-                raise InputError(
-                    f"has a member of {member.file_size >> 20:,} MB: {name[:80]!r}; "
-                    f"at most {LARGEST_MEMBER >> 20:,} MB are read"
-                )
-            size = max(1, member.compress_size)
-            if member.file_size > _BOMB_BYTES and member.file_size > _BOMB_RATIO * size:
-                raise InputError(
-                    f"has a member that unpacks to {member.file_size // size:,} times its size: "
-                    f"{name[:80]!r}; that is no log"
-                )
+
+def _check(members: list[zipfile.ZipInfo]) -> None:
+    if len(members) > MOST_MEMBERS:
+        raise InputError(f"is an archive of {len(members):,} files, too many for a log")
+    for member in members:
+        name = member.filename
+        if _OUTSIDE.search(name):
+            raise InputError(f"has a member outside the archive: {name[:80]!r}")
+        if member.file_size > LARGEST_MEMBER:
+            raise InputError(
+                f"has a member of {member.file_size >> 20:,} MB: {name[:80]!r}; "
+                f"at most {LARGEST_MEMBER >> 20:,} MB are read"
+            )
+        size = max(1, member.compress_size)
+        if member.file_size > _BOMB_BYTES and member.file_size > _BOMB_RATIO * size:
+            raise InputError(
+                f"has a member that unpacks to {member.file_size // size:,} times its size: "
+                f"{name[:80]!r}; that is no log"
+            )
 
 
 class _Checked(io.RawIOBase):
@@ -204,7 +198,7 @@ def read_archive(path: Path) -> LogContent:
     InputError
         If it is damaged or no log.
     """
-    with ZipMembers(path) as archive:
+    with open_archive(path) as archive:
         name = HEADER if HEADER in archive else START
         if name not in archive:
             raise InputError("is a zip archive without header.json, not a log of Inspect AI")

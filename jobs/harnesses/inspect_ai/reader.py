@@ -3,15 +3,14 @@
 import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.inspect_ai.log import HEADER, START, read_archive, read_json_log
 from jobs.harnesses.inspect_ai.samples import choose_scorer, judge, sample_ids
 from jobs.harnesses.json_files import JsonObject, as_list, as_object, as_text, inside
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.question_key import logged_id
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import logged_id, read_time
 from jobs.harnesses.run_builder import build_run
 from jobs.harnesses.selection import (
     Selection,
@@ -20,10 +19,10 @@ from jobs.harnesses.selection import (
     shell_command,
     subset_marked,
 )
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 
+_NAME: Final = "inspect"
 _ARCHIVE_MARKS: Final = (b"_journal/", b"header.json", b"samples/")
 _JSON_KEYS: Final = frozenset(("version", "status", "eval"))
 _AGENT_KEYS: Final = ("agent", "agent_name")
@@ -36,70 +35,82 @@ _CONFIG_KEYS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class InspectAi:
-    """Logs of `inspect eval`, `eval-set` and `eval-retry`."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim archives and JSON logs, each on its own."""
+    return one_file_units(file for file in files if _is_log(file))
 
-    name: str = "inspect"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim archives and JSON logs, each on its own."""
-        return one_file_units(file for file in files if _is_log(file))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read the summaries of a log."""
+    with unit.path.open("rb") as file:
+        is_archive = file.read(2) == b"PK" or unit.path.suffix == ".eval"
+    content = read_archive(unit.path) if is_archive else read_json_log(unit.path)
+    header, samples = content.header, content.samples
+    spec = as_object(header.get("eval"))
+    task, run_key = as_text(spec.get("task")), as_text(spec.get("eval_id"))
+    if not task or not run_key:
+        raise InputError("is no log of Inspect AI: `eval` names no task and eval_id")
+    rule = options.rule(_NAME, task)
+    scorer, note = choose_scorer(header, samples, rule)
+    status = as_text(header.get("status")) or "started"
+    asked = sample_ids(spec.get("dataset"))
+    metadata = {**as_object(spec.get("metadata")), **as_object(header.get("metadata"))}
+    tags = _tags(header, spec)
+    run = build_run(
+        (judge(sample, scorer, rule, was_stopped=status != "success") for sample in samples),
+        run_key=run_key,
+        task=task,
+        agent=options.agent or _agent(metadata, spec),
+        harness=_NAME,
+        started_at=read_time(spec.get("created")),
+        finished_at=read_time(inside(header, "stats", "completed_at")),
+        agent_config=_agent_config(metadata, spec),
+        tags=[tag for tag in tags if subset_marked([tag]) is None],
+        subset_id=_subset(tags, metadata),
+        asked=asked,
+    )
+    task_id = as_text(spec.get("task_id"))
+    return LogFile(
+        runs=(run,),
+        notes=() if note is None else (note,),
+        partial=_partial(status, asked, len({sample.key for sample in samples})),
+        has_tasks=True,
+        lineages={run_key: f"{_NAME}:{task_id}"} if task_id else {},
+        decided=VerdictRule(verdict=scorer if note is not None else None),
+    )
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read the summaries of a log.
 
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        with unit.path.open("rb") as file:
-            is_archive = file.read(2) == b"PK" or unit.path.suffix == ".eval"
-        content = read_archive(unit.path) if is_archive else read_json_log(unit.path)
-        header, samples = content.header, content.samples
-        spec = as_object(header.get("eval"))
-        task, run_key = as_text(spec.get("task")), as_text(spec.get("eval_id"))
-        if not task or not run_key:
-            raise InputError("is no log of Inspect AI: `eval` names no task and eval_id")
-        rule = options.rule(self.name, task)
-        scorer, note = choose_scorer(header, samples, rule)
-        status = as_text(header.get("status")) or "started"
-        asked = sample_ids(spec.get("dataset"))
-        metadata = {**as_object(spec.get("metadata")), **as_object(header.get("metadata"))}
-        tags = _tags(header, spec)
-        run = build_run(
-            (judge(sample, scorer, rule, was_stopped=status != "success") for sample in samples),
-            run_key=run_key,
-            task=task,
-            agent=options.agent or _agent(metadata, spec),
-            harness=self.name,
-            started_at=read_time(spec.get("created")),
-            finished_at=read_time(inside(header, "stats", "completed_at")),
-            agent_config=_agent_config(metadata, spec),
-            tags=[tag for tag in tags if subset_marked([tag]) is None],
-            subset_id=_subset(tags, metadata),
-            asked=asked,
-        )
-        task_id = as_text(spec.get("task_id"))
-        return LogFile(
-            runs=(run,),
-            notes=() if note is None else (note,),
-            partial=_partial(status, asked, len({sample.key for sample in samples})),
-            has_tasks=True,
-            lineages={run_key: f"{self.name}:{task_id}"} if task_id else {},
-            decided=VerdictRule(verdict=scorer if note is not None else None),
-        )
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Write a run configuration, the one form that takes any id.
 
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a run configuration with exactly these samples.
+    Inspect matches each entry as a shell pattern, so patterns are escaped; it pads ids of
+    digits to one length, so 7 and "007" cannot be told apart; and it strips the task's own
+    name before a colon, so such ids are written with it twice.
 
-        Raises
-        ------
-        InputError
-            If an id cannot be selected, or not without another.
-        """
-        return select_samples(ids, context)
+    Raises
+    ------
+    InputError
+        If an id cannot be selected, or not without another.
+    """
+    task, keys = context.within_one_task(ids, tasks="tasks of Inspect AI")
+    _refuse_twins(ids, context)
+    name = task or context.benchmark
+    config = {
+        "eval_config": {"sample_id": [_pattern(key, name) for key in keys]},
+        "tags": [context.mark],
+        "metadata": {"subset_id": context.subset_id},
+    }
+    file = f"{context.label}.json"
+    return Selection(
+        command=shell_command(
+            "inspect", "eval", "TASK_FILE", "--run-config", context.path_of(file)
+        ),
+        files={file: json.dumps(config, indent=1) + "\n"},
+        notes=(
+            f"put the file of task {name!r} in the place of TASK_FILE, and add --model and "
+            "what else the run needs; leave out --limit and --sample-id",
+        ),
+    )
 
 
 def _is_log(file: Peek) -> bool:
@@ -138,8 +149,7 @@ def _tags(header: JsonObject, spec: JsonObject) -> list[str]:
 
 
 def _subset(tags: Sequence[str], metadata: Mapping[str, object]) -> str | None:
-    named = [f"subset:{value}" for key, value in metadata.items() if key == "subset_id"]
-    return subset_marked([*tags, *named, *metadata.values()])
+    return subset_marked([*tags, f"subset:{metadata.get('subset_id')}", *metadata.values()])
 
 
 def _agent(metadata: Mapping[str, object], spec: JsonObject) -> str:
@@ -157,46 +167,6 @@ def _agent_config(metadata: Mapping[str, object], spec: JsonObject) -> str:
 
 
 _DIGITS = 20
-
-
-def select_samples(ids: Sequence[str], context: SelectionContext) -> Selection:
-    """Give a run configuration, the one form that takes any id.
-
-    Inspect matches each entry as a shell pattern, so patterns are escaped; it pads ids of
-    digits to one length, so 7 and "007" cannot be told apart; and it strips the task's own
-    name before a colon, so such ids are written with it twice.
-
-    Raises
-    ------
-    InputError
-        If an id cannot be selected, or not without another.
-    """
-    located = [context.within_task(key) for key in ids]
-    tasks = {task for task, _ in located}
-    if len(tasks) > 1:
-        raise InputError(
-            f"the questions belong to {len(tasks)} tasks of Inspect AI, which one selection cannot "
-            "name safely; import each task as a benchmark of its own"
-        )
-    task = context.task if tasks == {context.task} else next(iter(tasks))
-    _refuse_twins(ids, context)
-    name = task or context.benchmark
-    config = {
-        "eval_config": {"sample_id": [_pattern(key, name) for _, key in located]},
-        "tags": [context.mark],
-        "metadata": {"subset_id": context.subset_id},
-    }
-    file = f"{context.label}.json"
-    return Selection(
-        command=shell_command(
-            "inspect", "eval", "TASK_FILE", "--run-config", context.path_of(file)
-        ),
-        files={file: json.dumps(config, indent=1) + "\n"},
-        notes=(
-            f"put the file of task {name!r} in the place of TASK_FILE, and add --model and what "
-            "else the run needs; leave out --limit and --sample-id",
-        ),
-    )
 
 
 def _refuse_twins(ids: Sequence[str], context: SelectionContext) -> None:
@@ -239,3 +209,7 @@ def _normalised(key: str) -> str:
                 "rename it in the dataset"
             ) from None
     return value if isinstance(value, str) else str(value).zfill(_DIGITS)
+
+
+INSPECT_AI: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Logs of `inspect eval`, `eval-set` and `eval-retry`."""

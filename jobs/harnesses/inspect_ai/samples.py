@@ -1,4 +1,4 @@
-"""What a log of Inspect AI says about one sample, without its transcript."""
+"""Samples of a log of Inspect AI, without their transcripts, and their verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, as_text, inside
-from jobs.harnesses.question_key import question_key
+from jobs.harnesses.log_values import question_key, read_time
 from jobs.harnesses.run_builder import (
     ERROR,
     INVALIDATED,
@@ -16,7 +16,6 @@ from jobs.harnesses.run_builder import (
     LoggedVerdict,
     missing_reason,
 )
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING
@@ -69,7 +68,7 @@ def read_sample(value: object, *, invalidated: bool = False) -> Sample:
     value : object
         JSON of either.
     invalidated : bool
-        What is known from elsewhere, for summaries do not tell.
+        What is known from elsewhere, for summaries lack it.
 
     Raises
     ------
@@ -204,11 +203,9 @@ def _outcome(
         if was_stopped and sample.error.startswith(_CANCELLED):
             return MISSING, NOT_RUN
         outcome = rule.count(SCORED_ERROR, MISSING) if sample.scores else MISSING
-        return outcome, missing_reason(ERROR, sample.error) if outcome == MISSING else ""
+        return outcome, missing_reason(ERROR, sample.error)
     if sample.limit and LIMIT in rule.counts:
-        outcome = rule.count(LIMIT, MISSING)
-        reason = missing_reason(TIMEOUT, f"{sample.limit} limit") if outcome == MISSING else ""
-        return outcome, reason
+        return rule.count(LIMIT, MISSING), missing_reason(TIMEOUT, f"{sample.limit} limit")
     if scorer is None or not sample.scores:
         return MISSING, missing_reason(SKIPPED, "not scored")
     score = _value(sample, scorer)
@@ -218,7 +215,7 @@ def _outcome(
     if number == PARTIAL_CREDIT and score.value == "P" and rule.threshold is None:
         return FAIL, ""
     outcome = score_outcome(number, rule.threshold, where=f"sample {sample.key!r}")
-    return outcome, missing_reason(ERROR, "no score") if outcome == MISSING else ""
+    return outcome, missing_reason(ERROR, "no score")
 
 
 def _value(sample: Sample, scorer: str) -> Score:

@@ -3,11 +3,10 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.json_files import (
     JsonObject,
     as_list,
@@ -19,12 +18,13 @@ from jobs.harnesses.json_files import (
     read_json,
 )
 from jobs.harnesses.lm_eval.samples import SampleRow, judge_rows, read_rows
-from jobs.harnesses.peek import Peek
+from jobs.harnesses.log_files import LogUnit, Peek
+from jobs.harnesses.log_values import read_time
 from jobs.harnesses.run_builder import build_run
 from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
-from jobs.harnesses.times import read_time
 from recurring_eval.errors import InputError
 
+_NAME: Final = "lm-eval"
 _RESULT_KEYS: Final = frozenset(("results", "configs", "n-shot"))
 _SAMPLE_KEYS: Final = frozenset(("doc_id", "doc"))
 _STAMP: Final = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl?$")
@@ -33,88 +33,105 @@ _SAMPLES_NAME: Final = re.compile(r"samples_.*_\d{4}-\d\d-\d\dT.*\.jsonl")
 _MODEL_KEYS: Final = ("pretrained", "model", "path", "engine")
 
 
-@dataclass(frozen=True, slots=True)
-class LmEval:
-    """Runs logged with ``--log_samples``."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim each file of samples with the results beside it, and results without samples."""
+    results = [file.path for file in files if _is_results(file)]
+    used: set[Path] = set()
+    for file in files:
+        if not _is_samples(file):
+            continue
+        beside = _results_of(file.path, results)
+        used.update(beside)
+        yield LogUnit(path=file.path, files=(file.path, *beside))
+    for path in results:
+        if path not in used:
+            yield LogUnit(path=path, files=(path,))
 
-    name: str = "lm-eval"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim each file of samples with the results beside it, and results without samples."""
-        results = [file.path for file in files if _is_results(file)]
-        used: set[Path] = set()
-        for file in files:
-            if not _is_samples(file):
-                continue
-            beside = _results_of(file.path, results)
-            used.update(beside)
-            yield LogUnit(path=file.path, files=(file.path, *beside))
-        for path in results:
-            if path not in used:
-                yield LogUnit(path=path, files=(path,))
-
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read the samples of one task.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        if unit.path.suffix == ".json":
-            read_json(unit.path)
-            raise InputError("holds averages only; run lm-eval with --log_samples")
-        beside = unit.files[1:] or tuple(_results_of(unit.path, _results_near(unit.path)))
-        if not beside:
-            raise InputError("has no results_<time>.json beside it, which names model and time")
-        try:
-            results = as_object(read_json(beside[0]))
-        except InputError as error:
-            raise InputError(f"the results beside it, {beside[0].name}: {error}") from None
-        task = _task_of(unit.path, results)
-        rule = options.rule(self.name, task)
-        found = read_rows(unit.path, rule.question)
-        verdicts, notes = judge_rows(
-            task, found.rows, rule, as_object(inside(results, "higher_is_better", task))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read the samples of one task."""
+    if unit.path.suffix == ".json":
+        read_json(unit.path)
+        raise InputError("holds averages only; run lm-eval with --log_samples")
+    beside = unit.files[1:] or tuple(_results_of(unit.path, _results_near(unit.path)))
+    if not beside:
+        raise InputError("has no results_<time>.json beside it, which names model and time")
+    try:
+        results = as_object(read_json(beside[0]))
+    except InputError as error:
+        raise InputError(f"the results beside it, {beside[0].name}: {error}") from None
+    task = _task_of(unit.path, results)
+    rule = options.rule(_NAME, task)
+    found = read_rows(unit.path, rule.question)
+    verdicts, notes = judge_rows(
+        task, found.rows, rule, as_object(inside(results, "higher_is_better", task))
+    )
+    started = read_time(results.get("date"))
+    if started is None:
+        raise InputError(f"the results beside it, {beside[0].name}, have no date")
+    seconds = as_number(_float(results.get("total_evaluation_time_seconds")))
+    run = build_run(
+        verdicts,
+        run_key=f"{_model_name(results)}-{started:%Y-%m-%dT%H:%M:%S.%f}Z",
+        task=task,
+        agent=options.agent or _agent(results),
+        harness=_NAME,
+        started_at=started,
+        finished_at=read_time(started.timestamp() + seconds),
+        agent_config=_agent_config(results),
+        tags=_tags(results, task),
+        # The selection puts it into the metadata of each task.
+        subset_id=as_text(inside(results, "configs", task, "metadata", "subset_id"))
+        or subset_marked(unit.path.absolute().parts[-4:-1]),
+    )
+    if rule.question is None and found.id_fields:
+        notes.append(
+            "questions are known by doc_hash; --question FIELD takes a field of the documents,"
+            f" here one of {', '.join(found.id_fields)}"
         )
-        started = read_time(results.get("date"))
-        if started is None:
-            raise InputError(f"the results beside it, {beside[0].name}, have no date")
-        seconds = as_number(_float(results.get("total_evaluation_time_seconds")))
-        run = build_run(
-            verdicts,
-            run_key=f"{_model_name(results)}-{started:%Y-%m-%dT%H:%M:%S.%f}Z",
-            task=task,
-            agent=options.agent or _agent(results),
-            harness=self.name,
-            started_at=started,
-            finished_at=read_time(started.timestamp() + seconds),
-            agent_config=_agent_config(results),
-            tags=_tags(results, task),
-            subset_id=subset_of(results, task) or subset_marked(unit.path.absolute().parts[-4:-1]),
+    locators = {task: _locators_of(task, found.rows)} if found.in_order else {}
+    if not found.in_order:
+        notes.append(
+            "doc_id was ignored: lm-eval labels documents wrongly when they were asked out of"
+            " order; they are known by their content"
         )
-        if rule.question is None and found.id_fields:
-            notes.append(
-                "questions are known by doc_hash; --question FIELD takes a field of the documents,"
-                f" here one of {', '.join(found.id_fields)}"
-            )
-        locators = {task: locators_of(task, found.rows)} if found.in_order else {}
-        if not found.in_order:
-            notes.append(
-                "doc_id was ignored: lm-eval labels documents wrongly when they were asked out of"
-                " order; they are known by their content"
-            )
-        return LogFile(runs=(run,), notes=tuple(notes), has_tasks=True, locators=locators)
+    return LogFile(runs=(run,), notes=tuple(notes), has_tasks=True, locators=locators)
 
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a file of positions.
 
-        Raises
-        ------
-        InputError
-            If the position of a document is not known.
-        """
-        return select_documents(ids, context)
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Write the positions of the documents in a file.
+
+    They are ascending, for lm-eval labels documents wrongly when they are not.
+
+    Raises
+    ------
+    InputError
+        If the position of a document is not known.
+    """
+    positions: dict[str, set[int]] = {}
+    for locator in context.located(ids, "the position in the dataset"):
+        parsed = parse_json(locator.encode())
+        task, *rest = as_list(parsed)
+        found = {item for item in as_list(rest[0] if rest else None) if isinstance(item, int)}
+        positions.setdefault(as_text(task), set()).update(found)
+    tasks = sorted(positions)
+    if any("," in task for task in tasks):
+        raise InputError("lm-eval cannot run a task with a comma in its name")
+    file = f"{context.label}.json"
+    samples = {task: sorted(positions[task]) for task in tasks}
+    return Selection(
+        command=shell_command(
+            *("lm_eval", "run", "--tasks", ",".join(tasks)),
+            *("--samples", context.path_of(file), "--log_samples"),
+            *("--output_path", context.label),
+            *("--metadata", json.dumps({"subset_id": context.subset_id})),
+        ),
+        files={file: json.dumps(samples) + "\n"},
+        notes=(
+            "add --model, --model_args and what else the run needs; leave out --limit",
+            "positions are those of the newest imported run; they move when the dataset changes",
+        ),
+    )
 
 
 def _is_results(file: Peek) -> bool:
@@ -199,7 +216,7 @@ def _float(value: object) -> object:
         return None
 
 
-def locators_of(task: str, rows: Iterable[SampleRow]) -> dict[str, str]:
+def _locators_of(task: str, rows: Iterable[SampleRow]) -> dict[str, str]:
     """Task and positions of each document, for documents alike are the same question."""
     positions: dict[str, set[int]] = {}
     for row in rows:
@@ -208,49 +225,5 @@ def locators_of(task: str, rows: Iterable[SampleRow]) -> dict[str, str]:
     return {key: json.dumps([task, sorted(found)]) for key, found in positions.items()}
 
 
-def select_documents(ids: Sequence[str], context: SelectionContext) -> Selection:
-    """Give the positions of the documents in a file.
-
-    They are ascending, for lm-eval labels documents wrongly when they are not.
-
-    Raises
-    ------
-    InputError
-        If the position of a document is not known.
-    """
-    positions: dict[str, set[int]] = {}
-    for locator in context.located(ids, "the position in the dataset"):
-        parsed = parse_json(locator.encode())
-        task, *rest = as_list(parsed)
-        found = {item for item in as_list(rest[0] if rest else None) if isinstance(item, int)}
-        positions.setdefault(as_text(task), set()).update(found)
-    tasks = sorted(positions)
-    if any("," in task for task in tasks):
-        raise InputError("lm-eval cannot run a task with a comma in its name")
-    file = f"{context.label}.json"
-    samples = {task: sorted(positions[task]) for task in tasks}
-    return Selection(
-        command=shell_command(
-            "lm_eval",
-            "run",
-            "--tasks",
-            ",".join(tasks),
-            "--samples",
-            context.path_of(file),
-            "--log_samples",
-            "--output_path",
-            context.label,
-            "--metadata",
-            json.dumps({"subset_id": context.subset_id}),
-        ),
-        files={file: json.dumps(samples) + "\n"},
-        notes=(
-            "add --model, --model_args and what else the run needs; leave out --limit",
-            "positions are those of the newest imported run; they move when the dataset changes",
-        ),
-    )
-
-
-def subset_of(results: object, task: str) -> str | None:
-    """Subset id that the selection put into the metadata of each task."""
-    return as_text(inside(results, "configs", task, "metadata", "subset_id")) or None
+LM_EVAL: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Runs logged with ``--log_samples``."""

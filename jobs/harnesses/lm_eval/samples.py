@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.json_files import as_list, as_number, as_text, inside, json_lines
-from jobs.harnesses.question_key import check_id, question_key
+from jobs.harnesses.json_files import as_list, as_score, as_text, inside, json_lines
+from jobs.harnesses.log_values import check_id, question_key
 from jobs.harnesses.run_builder import SKIPPED, LoggedVerdict, missing_reason
 from jobs.harnesses.verdict_rule import VerdictRule, choose, score_outcome
 from recurring_eval.errors import InputError
@@ -16,19 +16,10 @@ NO_FILTER: Final = "none"
 DOC_HASH: Final = "doc_hash"
 
 _NO_METRICS: Final = frozenset(
-    [
-        "doc_id",
-        "doc",
-        "target",
-        "arguments",
-        "resps",
-        "filtered_resps",
-        "filter",
-        "metrics",
-        "doc_hash",
-        "prompt_hash",
-        "target_hash",
-    ]
+    (
+        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+        *("doc_hash", "prompt_hash", "target_hash"),
+    )
 )
 _MOST_FIELDS: Final = 5
 
@@ -157,12 +148,7 @@ def _note_fields(values: dict[str, set[object]], doc: object, n_docs: int) -> No
             values[name].add(value)
 
 
-def filters_of(rows: Sequence[SampleRow]) -> list[str]:
-    """List filters in the order of the log."""
-    return list(dict.fromkeys(row.filter for row in rows))
-
-
-def metrics_of(rows: Sequence[SampleRow]) -> list[str]:
+def _metrics_of(rows: Sequence[SampleRow]) -> list[str]:
     """List metrics in the order of the log."""
     return list(dict.fromkeys(name for row in rows for name in row.metrics))
 
@@ -191,13 +177,13 @@ def judge_rows(
 
     def all_metrics(name: str) -> list[list[int]]:
         chosen = [row for row in rows if row.filter == name]
-        metrics = metrics_of(chosen) if rule.verdict is None else [rule.verdict]
+        metrics = _metrics_of(chosen) if rule.verdict is None else [rule.verdict]
         return [outcomes(chosen, metric) for metric in metrics]
 
-    filters = filters_of(rows)
+    filters = list(dict.fromkeys(row.filter for row in rows))
     name = _decide(task, "filter", filters, rule.filter, all_metrics, notes)
     chosen = [row for row in rows if row.filter == name]
-    metrics = metrics_of(chosen)
+    metrics = _metrics_of(chosen)
     if not metrics:
         raise InputError("has no metric; run lm-eval without --predict_only")
     metric = _decide(task, "metric", metrics, rule.verdict, lambda m: outcomes(chosen, m), notes)
@@ -205,7 +191,7 @@ def judge_rows(
         LoggedVerdict(
             question=row.key,
             outcome=outcome,
-            reason=missing_reason(SKIPPED, "not scored") if outcome == MISSING else "",
+            reason=missing_reason(SKIPPED, "not scored"),
         )
         for row, outcome in zip(chosen, outcomes(chosen, metric), strict=True)
     ]
@@ -238,7 +224,7 @@ def _outcome(row: SampleRow, metric: str, rule: VerdictRule, *, lower_is_better:
     value = row.metrics[metric]
     if value is None:
         return MISSING
-    number = float(value) if isinstance(value, bool) else as_number(value)
+    number = as_score(value)
     if number != number and not isinstance(value, float):
         raise InputError(
             f"metric {metric!r} of document {row.doc_id} is {value!r:.40}, no verdict on it; "

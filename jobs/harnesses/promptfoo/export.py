@@ -1,4 +1,4 @@
-"""YAML from files nobody vouches for."""
+"""Exports of promptfoo in their five forms, as rows of answers."""
 
 import csv
 import io
@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Final
 
 from jobs.harnesses.json_files import (
-    MOST_BYTES,
     JsonObject,
     as_number,
     as_object,
     as_text,
+    decoded,
     inside,
     json_lines,
     parse_json,
     read_json,
+    read_whole,
 )
 from jobs.harnesses.junit_xml import read_junit, root_of
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import is_timeout, plain_text
-from jobs.harnesses.run_builder import ERROR, TIMEOUT, missing_reason
-from jobs.harnesses.times import read_time
+from jobs.harnesses.log_files import Peek
+from jobs.harnesses.log_values import plain_text, read_time
+from jobs.harnesses.run_builder import ERROR, error_reason
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
 
@@ -48,11 +48,9 @@ def read_yaml(path: Path) -> object:
         raise InputError(f"is {size >> 20:,} MB of YAML, too large; export JSON")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        content = path.read_bytes().decode("utf-8-sig")
+        content = decoded(path.read_bytes())
         _refuse_depth(content, loader)
         document: object = yaml.load(content, Loader=loader)  # noqa: S506  # a safe loader
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8: byte {error.start:,} cannot be read") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f": line {mark.line + 1}" if mark is not None else ""
@@ -95,10 +93,10 @@ class Row:
     fields : mapping of str to object
         ``description``, ``vars.NAME`` and ``metadata.NAME`` of the test.
     content : object
-        What tells tests apart where nothing names them: the vars, or the description.
+        What distinguishes tests where nothing names them: the vars, or the description.
     outcome : int
     reason : str
-        Of a missing verdict.
+        Why the verdict is missing, if it is.
     scores : mapping of str to float
         By the `metric` of assertions.
     uid : str
@@ -130,12 +128,8 @@ def row_of_result(result: object, *, number: int) -> Row:
     success = entry.get("success")
     if not isinstance(success, bool):
         raise InputError(f"result {number} has no `success`; it is no row of promptfoo")
-    outcome, reason = (PASS if success else FAIL), ""
-    # `error` is filled in for failed assertions too, so only the code tells of errors.
-    if entry.get("failureReason") == _ERROR:
-        message = as_text(entry.get("error"))
-        kind = TIMEOUT if is_timeout(message) else ERROR
-        outcome, reason = MISSING, missing_reason(kind, message)
+    # `error` is filled in for failed assertions too, so only the code tells errors apart.
+    is_error = entry.get("failureReason") == _ERROR
     test = as_object(entry.get("testCase"))
     variables = as_object(entry.get("vars")) or as_object(test.get("vars"))
     metadata = as_object(test.get("metadata")) or as_object(entry.get("metadata"))
@@ -152,8 +146,8 @@ def row_of_result(result: object, *, number: int) -> Row:
         prompt=plain_text(entry.get("promptId"))[:12],
         fields=fields_of(description, variables, metadata),
         content=variables if variables or not description else description,
-        outcome=outcome,
-        reason=reason,
+        outcome=MISSING if is_error else PASS if success else FAIL,
+        reason=error_reason(as_text(entry.get("error"))),
         scores=scores,
         uid=plain_text(entry.get("id")),
         duration_s=as_number(entry.get("latencyMs")) / 1000.0,
@@ -194,7 +188,7 @@ FORMS: Final = tuple(Form)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """An evaluation as one file tells it; absent facts are empty."""
+    """An evaluation as found in one file; absent facts are empty."""
 
     rows: Sequence[Row]
     eval_id: str = ""
@@ -282,29 +276,18 @@ def _of_junit(path: Path) -> Export:
                 fields=fields_of(description, {}, {}),
                 content=description or f"test {match[1]}",
                 outcome=outcome,
-                reason=missing_reason(ERROR) if outcome == MISSING else "",
-                duration_s=_seconds(case.seconds),
+                reason=ERROR,
+                duration_s=case.seconds,
             )
         )
     return Export(rows=rows, started_at=min(stamps, default=None))
 
 
-def _seconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
 def _of_csv(path: Path) -> Export:
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError(f"is too large to be read at once: {path.stat().st_size >> 20:,} MB")
     csv.field_size_limit(_LONGEST_CELL)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8: byte {error.start:,} cannot be read") from None
+        text = io.StringIO(decoded(read_whole(path)), newline="")
+        lines = list(csv.reader(text, strict=True))
     except csv.Error as error:
         raise InputError(f"is cut short or no CSV: {error}") from None
     header = lines[0] if lines else []
@@ -338,7 +321,7 @@ def _of_csv(path: Path) -> Export:
                     fields=fields_of(description, told, {}),
                     content=told or description,
                     outcome=outcome,
-                    reason=missing_reason(ERROR) if outcome == MISSING else "",
+                    reason=ERROR,
                     scores={key: as_number(value) for key, value in found.items()},
                 )
             )

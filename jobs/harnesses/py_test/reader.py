@@ -2,24 +2,30 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
 from jobs.harnesses.junit_xml import root_of
-from jobs.harnesses.peek import Peek
-from jobs.harnesses.plain_text import plain_text, settings_text
-from jobs.harnesses.py_test.outcomes import TestCase, judge, last_tries, with_trials
-from jobs.harnesses.py_test.reports import Session, read_json_session, read_junit_session
-from jobs.harnesses.question_key import check_id
+from jobs.harnesses.log_files import LogUnit, Peek
+from jobs.harnesses.log_values import check_id, plain_text, read_time, settings_text
+from jobs.harnesses.py_test.reports import (
+    Session,
+    TestCase,
+    judge,
+    last_tries,
+    read_json_session,
+    read_junit_session,
+    with_trials,
+)
 from jobs.harnesses.run_builder import LoggedVerdict, build_run
 from jobs.harnesses.selection import Selection, SelectionContext, shell_command, subset_marked
-from jobs.harnesses.times import read_time
 from jobs.harnesses.verdict_rule import VerdictRule, choose
 from recurring_eval.errors import InputError
 
+_NAME: Final = "pytest"
 _KEYS: Final = frozenset(("created", "duration", "exitcode", "summary"))
 _STAMP: Final = re.compile(rb'timestamp="([^"]{10,40})"')
 _CREATED: Final = re.compile(rb'"created":\s*([0-9.]+),\s*"duration":\s*([0-9.e-]+)')
@@ -28,86 +34,99 @@ _CONFIG: Final = ("agent_version", "version", "model", "commit", "config_hash")
 _NODE_ID: Final = "nodeid"
 
 
-@dataclass(frozen=True, slots=True)
-class PyTest:
-    """Sessions in which each test is a question."""
-
-    name: str = "pytest"
-
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim reports; a JUnit and a JSON report of one session are one log."""
-        json_files = [file for file in files if file.keys >= _KEYS]
-        xml_files = [file for file in files if root_of(file.head) is not None]
-        starts = {file.path: _start(file) for file in (*json_files, *xml_files)}
-        paired: set[Path] = set()
-        for file in json_files:
-            twin = next(
-                (
-                    other.path
-                    for other in xml_files
-                    if other.path.parent == file.path.parent
-                    and other.path not in paired
-                    and _is_same(starts[file.path], starts[other.path])
-                ),
-                None,
-            )
-            paired |= {twin} if twin else set()
-            yield LogUnit(path=file.path, files=(file.path, twin) if twin else (file.path,))
-        for file in xml_files:
-            if file.path not in paired:
-                yield LogUnit(path=file.path, files=(file.path,))
-
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a session.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong.
-        """
-        session, notes = _read_session(unit, options)
-        if not session.cases:
-            raise InputError("has no tests")
-        if session.started_at is None:
-            raise InputError("says nowhere when the session was")
-        cases = with_trials(last_tries(session.cases))
-        rule = options.rule(self.name, None)
-        field = _field(cases, rule)
-        # Both reports give the start to a few microseconds, but not the same ones.
-        stamp = session.started_at.replace(
-            microsecond=session.started_at.microsecond // 10_000 * 10_000
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim reports; a JUnit and a JSON report of one session are one log."""
+    json_files = [file for file in files if file.keys >= _KEYS]
+    xml_files = [file for file in files if root_of(file.head) is not None]
+    starts = {file.path: _start(file) for file in (*json_files, *xml_files)}
+    paired: set[Path] = set()
+    for file in json_files:
+        twin = next(
+            (
+                other.path
+                for other in xml_files
+                if other.path.parent == file.path.parent
+                and other.path not in paired
+                and _is_same(starts[file.path], starts[other.path])
+            ),
+            None,
         )
-        run = build_run(
-            [_verdict(case, field, rule) for case in cases],
-            run_key=f"pytest-{stamp:%Y-%m-%dT%H:%M:%S.%f}"[:-4] + "Z",
-            task=None,
-            agent=options.agent or plain_text(session.facts.get("agent")) or "unknown",
-            harness=self.name,
-            started_at=stamp,
-            agent_config=settings_text(**{key: session.facts.get(key) for key in _CONFIG}),
-            subset_id=subset_marked([*session.names, *(path.name for path in unit.files)]),
-        )
-        if session.guessed_ids:
-            notes.append(
-                "node ids were rebuilt from class names; -o junit_family=xunit1 writes the files"
-            )
-        if any(case.trial is not None for case in cases):
-            notes.append("the numbers that pytest-repeat appends were read as trials")
-        return LogFile(
-            runs=(run,),
-            notes=tuple(notes),
-            locators={"": {_key(case, field): case.node_id for case in cases}},
-        )
+        paired |= {twin} if twin else set()
+        yield LogUnit(path=file.path, files=(file.path, twin) if twin else (file.path,))
+    for file in xml_files:
+        if file.path not in paired:
+            yield LogUnit(path=file.path, files=(file.path,))
 
-    def selection(self, ids: Sequence[str], context: SelectionContext) -> Selection:
-        """Give a file of node ids.
 
-        Raises
-        ------
-        InputError
-            If one is not known.
-        """
-        return select_nodes(ids, context)
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a session."""
+    session, notes = _read_session(unit, options)
+    if not session.cases:
+        raise InputError("has no tests")
+    if session.started_at is None:
+        raise InputError("has no time of the session")
+    cases = with_trials(last_tries(session.cases))
+    rule = options.rule(_NAME, None)
+    field = _field(cases, rule)
+    # Both reports give the start to a few microseconds, but not the same ones.
+    stamp = session.started_at.replace(
+        microsecond=session.started_at.microsecond // 10_000 * 10_000
+    )
+    run = build_run(
+        [_verdict(case, field, rule) for case in cases],
+        run_key=f"pytest-{stamp:%Y-%m-%dT%H:%M:%S.%f}"[:-4] + "Z",
+        task=None,
+        agent=options.agent or plain_text(session.facts.get("agent")) or "unknown",
+        harness=_NAME,
+        started_at=stamp,
+        agent_config=settings_text(**{key: session.facts.get(key) for key in _CONFIG}),
+        subset_id=subset_marked([*session.names, *(path.name for path in unit.files)]),
+    )
+    if session.guessed_ids:
+        notes.append(
+            "node ids were rebuilt from class names; -o junit_family=xunit1 writes the files"
+        )
+    if any(case.trial is not None for case in cases):
+        notes.append("the numbers that pytest-repeat appends were read as trials")
+    return LogFile(
+        runs=(run,),
+        notes=tuple(notes),
+        locators={"": {_key(case, field): case.node_id for case in cases}},
+    )
+
+
+def _selection(ids: Sequence[str], context: SelectionContext) -> Selection:
+    """Write a file of node ids, which pytest takes as ``@FILE``, one per line.
+
+    Raises
+    ------
+    InputError
+        If a question's node id is not known.
+    """
+    nodes = [context.locators.get(key, key) for key in ids]
+    odd = [node for node in nodes if not _NODE.fullmatch(node) or "\n" in node or "\r" in node]
+    if odd:
+        raise InputError(
+            f"the node id of {len(odd)} questions is not known, among them {odd[0]!r}; import "
+            "a report of a full run that was made with -o junit_family=xunit1, or with "
+            "--json-report"
+        )
+    label = context.label
+    return Selection(
+        command=shell_command(
+            *("pytest", f"@{context.path_of(f'{label}.ids.txt')}"),
+            *("-o", "junit_family=xunit1", "-o", f"junit_suite_name={label}"),
+            f"--junitxml={context.path_of(f'{label}.xml')}",
+        ),
+        files=context.ids_file(nodes),
+        notes=(
+            "run it in pytest's root folder, from which node ids are counted; one that no "
+            "longer exists stops the session; to repeat, run it again, for --count changes the "
+            "node ids",
+            f"import {label}.xml; for a JSON report, add --json-report"
+            f" --json-report-file={label}.json and keep its name, the only place for the mark",
+        ),
+    )
 
 
 def _read_session(unit: LogUnit, options: ReadOptions) -> tuple[Session, list[str]]:
@@ -126,21 +145,13 @@ def _read_session(unit: LogUnit, options: ReadOptions) -> tuple[Session, list[st
             notes.append(f"{path.name} of the same session was not used: it {error}")
     first = sessions[0]
     # The XML report has the suite's name and properties, the JSON report the node ids.
-    return (
-        Session(
-            cases=first.cases,
-            started_at=first.started_at,
-            seconds=first.seconds,
-            names=tuple(name for session in sessions for name in session.names),
-            facts={key: text for session in sessions for key, text in session.facts.items()},
-            guessed_ids=first.guessed_ids,
-        ),
-        notes,
-    )
+    names = tuple(name for session in sessions for name in session.names)
+    facts = {key: text for session in sessions for key, text in session.facts.items()}
+    return replace(first, names=names, facts=facts), notes
 
 
 def _start(file: Peek) -> datetime | None:
-    """Start of a session, as the head of its report tells it."""
+    """Start of a session according to the head of its report."""
     found = _STAMP.search(file.head[:4096])
     if found is not None:
         return read_time(found[1].decode(errors="replace"))
@@ -185,33 +196,5 @@ def _verdict(case: TestCase, field: str, rule: VerdictRule) -> LoggedVerdict:
 _NODE: Final = re.compile(r"[^-@\s:][^\n\r]*\.(py|txt|rst|md|ya?ml|json)(::.*)?", re.DOTALL)
 
 
-def select_nodes(ids: Sequence[str], context: SelectionContext) -> Selection:
-    """Give a file of node ids, which pytest takes as ``@FILE``, one per line.
-
-    Raises
-    ------
-    InputError
-        If a question's node id is not known.
-    """
-    nodes = [context.locators.get(key, key) for key in ids]
-    odd = [node for node in nodes if not _NODE.fullmatch(node) or "\n" in node or "\r" in node]
-    if odd:
-        raise InputError(
-            f"the node id of {len(odd)} questions is not known, among them {odd[0]!r}; import a "
-            "report of a full run that was made with -o junit_family=xunit1, or with --json-report"
-        )
-    label = context.label
-    return Selection(
-        command=shell_command(
-            *("pytest", f"@{context.path_of(f'{label}.ids.txt')}"),
-            *("-o", "junit_family=xunit1", "-o", f"junit_suite_name={label}"),
-            f"--junitxml={context.path_of(f'{label}.xml')}",
-        ),
-        files={f"{label}.ids.txt": "".join(f"{node}\n" for node in nodes)},
-        notes=(
-            "run it in pytest's root folder, from which node ids are counted; one that no longer"
-            " exists stops the session; to repeat, run it again, for --count changes the node ids",
-            f"import {label}.xml; for a JSON report, add --json-report"
-            f" --json-report-file={label}.json and keep its name, the only place for the mark",
-        ),
-    )
+PY_TEST: Final = Harness(name=_NAME, find=_find, read=_read, selection=_selection)
+"""Sessions in which each test is a question."""

@@ -1,28 +1,128 @@
-"""Tests of a session as ``--junitxml`` reports them."""
+"""Tests of a session of pytest as its reports have them, and their verdicts."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.json_files import JsonObject, as_list, as_number, as_object, as_text, inside
-from jobs.harnesses.json_stream import object_entries
-from jobs.harnesses.junit_xml import Case, read_junit
-from jobs.harnesses.plain_text import plain_text
-from jobs.harnesses.py_test.outcomes import (
-    FAILED,
-    PASSED,
-    SETUP_ERROR,
-    SKIP,
-    TEARDOWN_ERROR,
-    XFAIL,
-    XPASS,
-    TestCase,
+from jobs.harnesses.json_files import (
+    JsonObject,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    inside,
+    object_entries,
 )
-from jobs.harnesses.times import read_time
+from jobs.harnesses.junit_xml import Case, read_junit
+from jobs.harnesses.log_values import plain_text, read_time
+from jobs.harnesses.run_builder import SKIPPED, error_reason, missing_reason
+from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
+from recurring_eval.records import FAIL, MISSING, PASS
+
+PASSED: Final = "passed"
+FAILED: Final = "failed"
+SETUP_ERROR: Final = "setup-error"
+TEARDOWN_ERROR: Final = "teardown-error"
+SKIP: Final = "skipped"
+XFAIL: Final = "xfail"
+XPASS: Final = "xpass"
+
+_DEFAULTS: Final = {
+    PASSED: PASS,
+    FAILED: FAIL,
+    SETUP_ERROR: MISSING,
+    TEARDOWN_ERROR: MISSING,
+    SKIP: MISSING,
+    XFAIL: FAIL,
+    XPASS: PASS,
+}
+_REPEAT: Final = re.compile(r"(.*?)([\[-])([1-9]\d{0,4})-([1-9]\d{0,4})\]", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestCase:
+    """One execution of a test.
+
+    Attributes
+    ----------
+    node_id : str
+    state : str
+        One of the constants above.
+    message : str
+        Of an error or skip.
+    properties : mapping of str to str
+        What the test recorded with `record_property`.
+    seconds : float
+    trial : int or None
+        Where pytest-repeat numbered it.
+    """
+
+    # The name begins as pytest's own tests do.
+    __test__ = False
+
+    node_id: str
+    state: str
+    message: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = float("nan")
+    trial: int | None = None
+
+
+def judge(case: TestCase, rule: VerdictRule) -> tuple[int, str]:
+    """Outcome of a test, and the reason of a missing one."""
+    outcome = rule.count(case.state, _DEFAULTS[case.state])
+    if case.state == SKIP:
+        return outcome, missing_reason(SKIPPED, case.message)
+    return outcome, error_reason(f"{case.state}: {case.message}".strip(": "))
+
+
+def last_tries(cases: Sequence[TestCase]) -> list[TestCase]:
+    """Keep what became of each test.
+
+    pytest-rerunfailures reports each earlier try as an empty test case, which looks
+    like a pass; and a teardown that breaks after a failed call is a test case more.
+    """
+    kept: dict[str, TestCase] = {}
+    for case in cases:
+        before = kept.get(case.node_id)
+        if before is not None and before.state == FAILED and case.state == TEARDOWN_ERROR:
+            continue
+        kept[case.node_id] = case
+    return list(kept.values())
+
+
+def with_trials(cases: Sequence[TestCase]) -> list[TestCase]:
+    """Take the numbers of pytest-repeat, ``-2-3`` for the second of three, out of the ids.
+
+    Parameters may look alike; they are repetitions only if every test of the report has such
+    a number, with the same total, and some test has them all.
+    """
+    matches = [_REPEAT.fullmatch(case.node_id) for case in cases]
+    found = [match for match in matches if match is not None]
+    totals = {int(match[4]) for match in found}
+    if len(found) != len(cases) or len(totals) != 1 or min(totals) < 2:
+        return list(cases)
+    total = min(totals)
+    numbers: dict[str, set[int]] = {}
+    for match in found:
+        numbers.setdefault(_base(match), set()).add(int(match[3]))
+    if not all(seen <= set(range(1, total + 1)) for seen in numbers.values()):
+        return list(cases)
+    if not any(len(seen) == total for seen in numbers.values()):
+        return list(cases)
+    return [
+        replace(case, node_id=_base(match), trial=int(match[3]))
+        for case, match in zip(cases, found, strict=True)
+    ]
+
+
+def _base(match: re.Match[str]) -> str:
+    return match[1] if match[2] == "[" else f"{match[1]}]"
+
 
 _MODULE: Final = re.compile(r"test_.*|.*_test|conftest")
 _PHASE: Final = re.compile(r"failed on (setup|teardown) with \"(.*)\"", re.DOTALL)
@@ -36,7 +136,6 @@ class Session:
     ----------
     cases : sequence of TestCase
     started_at : datetime or None
-    seconds : float
     names : tuple of str
         Texts that may carry the mark of a subset.
     facts : mapping of str to str
@@ -47,7 +146,6 @@ class Session:
 
     cases: Sequence[TestCase]
     started_at: datetime | None
-    seconds: float = float("nan")
     names: tuple[str, ...] = ()
     facts: dict[str, str] = field(default_factory=dict)
     guessed_ids: bool = False
@@ -94,16 +192,12 @@ def _junit_case(case: Case) -> TestCase:
             phase = _PHASE.fullmatch(text)
             state = TEARDOWN_ERROR if phase and phase[1] == "teardown" else SETUP_ERROR
             message = phase[2] if phase else text
-    try:
-        seconds = float(case.seconds)
-    except ValueError:
-        seconds = float("nan")
     return TestCase(
         node_id=node_id_of(case.classname, case.name, case.file),
         state=state,
         message=message,
         properties=case.properties,
-        seconds=seconds,
+        seconds=case.seconds,
     )
 
 
@@ -165,9 +259,7 @@ def read_json_session(path: Path) -> Session:
     facts = {key: text for key, value in environment.items() if (text := plain_text(value))}
     names = [f"{key}:{text}" for key, text in facts.items()]
     names += [f"subset:{text}" for key, text in facts.items() if key == "subset_id"]
-    return Session(
-        cases=cases, started_at=started, seconds=seconds, names=tuple(names), facts=facts
-    )
+    return Session(cases=cases, started_at=started, names=tuple(names), facts=facts)
 
 
 def _json_case(test: JsonObject, *, number: int) -> TestCase:

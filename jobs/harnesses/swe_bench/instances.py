@@ -13,7 +13,7 @@ from jobs.harnesses.json_files import (
     inside,
     read_json,
 )
-from jobs.harnesses.question_key import check_id
+from jobs.harnesses.log_values import check_id
 from jobs.harnesses.run_builder import ERROR, NOT_RUN, SKIPPED, LoggedVerdict, missing_reason
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
@@ -126,10 +126,8 @@ def of_details(details: JsonObject) -> list[LoggedVerdict]:
         check_id(key)
         resolved = inside(entry, "resolved")
         cost = as_number(inside(entry, "cost"))
-        if isinstance(resolved, bool):
-            verdicts.append(LoggedVerdict(question=key, outcome=int(resolved), cost=cost))
-        else:
-            verdicts.append(LoggedVerdict(question=key, outcome=MISSING, reason=ERROR, cost=cost))
+        outcome = int(resolved) if isinstance(resolved, bool) else MISSING
+        verdicts.append(LoggedVerdict(question=key, outcome=outcome, reason=ERROR, cost=cost))
     return verdicts
 
 
@@ -153,4 +151,4 @@ def _unresolved(key: str, rule: VerdictRule, *, is_infra: bool) -> LoggedVerdict
 
 
 def _counted(key: str, outcome: int, reason: str) -> LoggedVerdict:
-    return LoggedVerdict(question=key, outcome=outcome, reason=reason if outcome == MISSING else "")
+    return LoggedVerdict(question=key, outcome=outcome, reason=reason)

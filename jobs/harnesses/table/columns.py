@@ -97,8 +97,18 @@ class Column:
         """First row with a code."""
         return int(np.flatnonzero(self.codes == code)[0])
 
+    def at(self, rows: NDArray[np.intp]) -> "Column":
+        """Column of some rows, with the values that occur in them alone."""
+        codes = self.codes[rows]
+        used = np.unique(codes[codes >= 0])
+        scalars = self.scalars()
+        lookup = np.full(len(scalars) + 1, -1, dtype=np.int32)
+        lookup[used] = np.arange(used.size)
+        values = tuple(scalars[code] for code in used)
+        return Column(name=self.name, codes=lookup[codes], values=values)
+
     def take(self, lookup: NDArray[Any], null: float) -> NDArray[Any]:
-        """Look up each row's value in an array aligned with `values`; `null` where null."""
+        """Value of each row in an array aligned with `values`; `null` where the cell is null."""
         padded = np.append(lookup, np.array([null], dtype=lookup.dtype))
         return padded[self.codes]
 
@@ -116,8 +126,8 @@ class RawTable:
     n_rows : int
     row_word : str
         ``line`` or ``row``: what the numbers of `row_numbers` count.
-    row_numbers : ndarray of int64, shape (n_rows,), or int
-        Number of each row in the file, or of the first when they are consecutive.
+    row_numbers : ndarray of int64, shape (n_rows,)
+        Number of each row in the file.
     notes : tuple of str
     """
 
@@ -125,14 +135,12 @@ class RawTable:
     headers: tuple[str, ...]
     n_rows: int
     row_word: str
-    row_numbers: NDArray[np.int64] | int
+    row_numbers: NDArray[np.int64]
     notes: tuple[str, ...] = ()
 
     def place(self, row: int) -> str:
         """Where a row is, e.g. ``line 17``."""
-        numbers = self.row_numbers
-        number = numbers + row if isinstance(numbers, int) else numbers[row]
-        return f"{self.row_word} {number}"
+        return f"{self.row_word} {self.row_numbers[row]}"
 
 
 def normalised(header: str) -> str:

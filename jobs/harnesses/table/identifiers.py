@@ -1,5 +1,6 @@
 """Ids of runs and questions as text, and numbers of trials."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -7,12 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.harnesses.question_key import check_id
+from jobs.harnesses.log_values import check_id
+from jobs.harnesses.run_builder import MOST_TRIALS
 from jobs.harnesses.table.columns import Column, RawTable, normalised
+from jobs.harnesses.table.verdict_words import says_yes
 from recurring_eval.errors import InputError
 
 _ALWAYS_RANKED: Final = ("seed", "k")
-_MOST_TRIALS: Final = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +35,8 @@ class Keys:
 class SharedNames:
     """Names of the questions of runs: most runs have the same, so they share one tuple."""
 
-    def __init__(self, questions: Keys) -> None:
-        self._names = np.array(questions.names, dtype=object)
+    def __init__(self, questions: Sequence[str]) -> None:
+        self._names = np.array(questions, dtype=object)
         self._known: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def of(self, codes: NDArray[np.int32]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -57,34 +59,31 @@ def read_keys(table: RawTable, column: Column, meaning: str) -> Keys:
     empty = np.flatnonzero(column.codes < 0)
     if empty.size:
         raise InputError(_no_id(table, int(empty[0]), column, meaning))
-    names: list[str] = []
-    seen: dict[str, int] = {}
+    names: dict[str, None] = {}
     for code, value in enumerate(column.scalars()):
-        row = column.first_row(code) if _is_suspicious(value) else -1
-        if row >= 0:
-            raise InputError(_explain(table, row, column, meaning, value))
         name = value.isoformat() if isinstance(value, date) else str(value)
-        if name in seen:
-            raise InputError(
-                f"{table.place(column.first_row(code))}, column `{column.name}`: {name!r} occurs "
-                "both as a number and as text; write the ids in one way"
-            )
-        seen[name] = code
-        names.append(name)
-    return Keys(codes=column.codes, names=names)
+        problem = _problem(value, meaning)
+        if problem is None and name in names:
+            problem = f"{name!r} occurs both as a number and as text; write the ids in one way"
+        if problem is not None:
+            row = column.first_row(code)
+            if isinstance(value, str) and not value.strip():
+                raise InputError(_no_id(table, row, column, meaning))
+            raise InputError(f"{table.place(row)}, column `{column.name}`: {problem}")
+        names[name] = None
+    return Keys(codes=column.codes, names=list(names))
 
 
-def _is_suspicious(value: object) -> bool:
+def _problem(value: object, meaning: str) -> str | None:
+    """Problem of an id; None if it can be stored and shown."""
     if isinstance(value, str):
-        return _wrong_text(value) is not None
-    return isinstance(value, bool) or not isinstance(value, int | date)
-
-
-def _wrong_text(text: str) -> str | None:
-    try:
-        check_id(text)
-    except InputError as error:
-        return str(error)
+        try:
+            check_id(value)
+        except InputError as error:
+            return str(error)
+    elif isinstance(value, bool) or not isinstance(value, int | date):
+        kind = type(value).__name__
+        return f"{value!r} is a {kind}, not the id of a {meaning}; write ids as text"
     return None
 
 
@@ -92,72 +91,65 @@ def _no_id(table: RawTable, row: int, column: Column, meaning: str) -> str:
     return f"{table.place(row)} has no {meaning} in column `{column.name}`"
 
 
-def _explain(table: RawTable, row: int, column: Column, meaning: str, value: object) -> str:
-    if isinstance(value, str) and not value.strip():
-        return _no_id(table, row, column, meaning)
-    if isinstance(value, str):
-        return f"{table.place(row)}, column `{column.name}`: {_wrong_text(value)}"
-    return (
-        f"{table.place(row)}, column `{column.name}`: {value!r} is a {type(value).__name__}, "
-        f"not the id of a {meaning}; write ids as text"
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialColumn:
-    """What the values of a trial column say, over the whole file.
+class FileFacts:
+    """What the values of a whole file mean together, where a part of its rows is at hand.
 
     Attributes
     ----------
-    is_filled : bool
-        Whether any cell has a trial.
+    has_trials : bool
+        Whether any cell of the trial column has a trial.
     is_whole : bool
-        Whether all of them are whole numbers.
+        Whether all trials are whole numbers.
     low, high : int
-        Smallest and largest number.
+        Smallest and largest of them.
+    says_yes : bool
+        Whether verdicts are written as ``Y``, so that ``N`` means no.
     """
 
-    is_filled: bool = False
-    is_whole: bool = True
-    low: int = _MOST_TRIALS
-    high: int = 0
+    has_trials: bool
+    is_whole: bool
+    low: int
+    high: int
+    says_yes: bool
 
     @classmethod
-    def of(cls, column: Column | None) -> "TrialColumn":
-        """Look at a column, or at the part of one."""
-        values = [] if column is None else column.scalars()
+    def of(cls, columns: Mapping[str, Column]) -> "FileFacts":
+        """Facts of all rows, or of a part of them."""
+        values = columns["trial"].scalars() if "trial" in columns else []
         filled = [value for value in values if _is_filled(value)]
-        numbers = [_whole(value) for value in filled]
-        whole = [number for number in numbers if number is not None]
+        whole = [number for value in filled if (number := _whole(value)) is not None]
         return cls(
-            is_filled=bool(filled),
+            has_trials=bool(filled),
             is_whole=len(whole) == len(filled),
-            low=min(whole, default=_MOST_TRIALS),
+            low=min(whole, default=MOST_TRIALS),
             high=max(whole, default=0),
+            says_yes=says_yes(columns["verdict"]),
         )
 
-    def __or__(self, other: "TrialColumn") -> "TrialColumn":
-        return TrialColumn(
-            is_filled=self.is_filled or other.is_filled,
+    def __or__(self, other: "FileFacts") -> "FileFacts":
+        return FileFacts(
+            has_trials=self.has_trials or other.has_trials,
             is_whole=self.is_whole and other.is_whole,
             low=min(self.low, other.low),
             high=max(self.high, other.high),
+            says_yes=self.says_yes or other.says_yes,
         )
 
-    def is_count(self, column: Column) -> bool:
-        """Whether the values count trials, rather than name them."""
+    def counts_trials(self, column: Column) -> bool:
+        """Whether the values of the trial column count trials, rather than name them."""
         return (
             self.is_whole
             and self.low >= 0
-            and self.high <= _MOST_TRIALS
+            and self.high <= MOST_TRIALS
             and normalised(column.name) not in _ALWAYS_RANKED
         )
 
 
 def read_trials(
-    table: RawTable, column: Column | None, cell: NDArray[np.int64], *, trials: TrialColumn
+    table: RawTable, column: Column | None, cell: NDArray[np.int64], *, facts: FileFacts
 ) -> tuple[NDArray[np.int16], list[str]]:
-    """Give each row the number of its trial, from 1.
+    """Find the number of each row's trial, from 1.
 
     A count is kept (from 0, it is moved up by one); seeds and other labels are
     numbered in the order of their values for each question of a run.
@@ -168,15 +160,15 @@ def read_trials(
     column : Column or None
     cell : ndarray of int64, shape (n_rows,)
         Same number for rows of the same run and question.
-    trials : TrialColumn
-        What the whole file says, of which `table` may be a part.
+    facts : FileFacts
+        Of the whole file, of which `table` may be a part.
 
     Raises
     ------
     InputError
         Naming the line without a trial, or if there are too many.
     """
-    if column is None or not trials.is_filled:
+    if column is None or not facts.has_trials:
         return np.ones(len(cell), dtype=np.int16), []
     values = column.scalars()
     filled = np.array([_is_filled(value) for value in values] + [False])
@@ -184,9 +176,9 @@ def read_trials(
     if empty.size:
         raise InputError(f"{table.place(int(empty[0]))} has no trial in column `{column.name}`")
     numbers = [_whole(value) for value in values]
-    if trials.is_count(column):
+    if facts.counts_trials(column):
         counts = [number for number in numbers if number is not None]
-        first = 1 if trials.low == 0 else 0
+        first = 1 if facts.low == 0 else 0
         lookup = np.array(counts, dtype=np.int16) + np.int16(first)
         notes = [f"`{column.name}` counts from 0; stored from 1"] if first else []
         return lookup[column.codes], notes
@@ -229,6 +221,6 @@ def _rank_within(
     pairs, inverse = np.unique(cell * n_values + ranks, return_inverse=True)
     cells = pairs // n_values
     trial = np.arange(len(pairs)) - np.searchsorted(cells, cells, side="left") + 1
-    if trial.max() > _MOST_TRIALS:
-        raise InputError(f"a question has more than {_MOST_TRIALS} trials in one run")
+    if trial.max() > MOST_TRIALS:
+        raise InputError(f"a question has more than {MOST_TRIALS} trials in one run")
     return np.asarray(trial, dtype=np.int16)[inverse]

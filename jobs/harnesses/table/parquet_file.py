@@ -1,9 +1,11 @@
-"""Read Parquet."""
+"""Parquet files: their known columns, whole, in batches, or with scattered rows gathered."""
 
 import contextlib
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,9 @@ from numpy.typing import NDArray
 from jobs.harnesses.table.columns import Column, RawTable, wanted_headers
 from jobs.harnesses.table.text_files import LIST_SEPARATOR
 from recurring_eval.errors import InputError
+
+PARQUET_MARK: Final = b"PAR1"
+_NUMBER: Final = "\0row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,7 @@ class ParquetTable:
     def open(
         cls, path: Path, *, wanted: Callable[[list[str]], dict[str, int]] = wanted_headers
     ) -> "ParquetTable":
-        """Look at a file's schema and size; `wanted` as in `read_parquet`.
+        """Read a file's schema and size; `wanted` as in `read_parquet`.
 
         Raises
         ------
@@ -82,7 +87,16 @@ class ParquetTable:
                 yield pa.Table.from_batches([batch])
 
     def table(self, rows: pa.Table, numbers: NDArray[np.int64] | int) -> RawTable:
-        """Code the columns of some rows, which have these numbers in the file."""
+        """Code the columns of some rows.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+        numbers : ndarray of int64 or int
+            Numbers of the rows in the file, or that of the first if they are consecutive.
+        """
+        if isinstance(numbers, int):
+            numbers = np.arange(numbers, numbers + rows.num_rows)
         with _readable():
             columns = {
                 name: Column.from_arrow(header, _plain(rows.column(header)))
@@ -125,6 +139,18 @@ def read_parquet(
     return ParquetTable.open(path, wanted=wanted).read()
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(len(PARQUET_MARK)) == PARQUET_MARK
+
+
 def row_count(path: Path) -> int:
     """Rows of a Parquet file; 0 if it cannot be read."""
     try:
@@ -158,3 +184,76 @@ def _plain(array: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_nested(kind):
         raise InputError("a column holds records where single values are needed")
     return array
+
+
+def cut(batches: Iterator[pa.Table], sizes: Collection[int]) -> Iterator[pa.Table]:
+    """Join batches and cut them into tables of the given numbers of rows."""
+    held: list[pa.Table] = []
+    n_held = 0
+    for size in sizes:
+        while n_held < size:
+            batch = next(batches)
+            held.append(batch)
+            n_held += batch.num_rows
+        joined = pa.concat_tables(held)
+        yield joined.slice(0, size)
+        held = [joined.slice(size)]
+        n_held -= size
+
+
+def spooled_parts(
+    batches: Iterator[pa.Table],
+    parts_of: Callable[[pa.Table], NDArray[np.intp]],
+    *,
+    n_parts: int,
+) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+    """Gather the rows of each part from a stream of rows in any order.
+
+    Parameters
+    ----------
+    batches : iterator of pyarrow.Table
+    parts_of : callable
+        Part of each row of a batch, shape (n_rows,).
+    n_parts : int
+
+    Yields
+    ------
+    rows : pyarrow.Table
+        All rows of a part, in the order of the stream.
+    numbers : ndarray of int64, shape (n_rows,)
+        Number of each row in the stream, from 1.
+    """
+    with tempfile.TemporaryDirectory(prefix="recurring-eval-") as folder:
+        paths = [Path(folder, f"{number}.parquet") for number in range(n_parts)]
+        _distribute(batches, parts_of, paths)
+        for path in paths:
+            rows = pq.read_table(path)
+            path.unlink()
+            numbers = rows.column(_NUMBER).to_numpy()
+            yield rows.drop_columns([_NUMBER]), numbers
+
+
+def _distribute(
+    batches: Iterator[pa.Table],
+    parts_of: Callable[[pa.Table], NDArray[np.intp]],
+    paths: list[Path],
+) -> None:
+    writers: dict[int, pq.ParquetWriter] = {}
+    n_rows = 0
+    try:
+        for batch in batches:
+            numbers = pa.array(np.arange(n_rows + 1, n_rows + batch.num_rows + 1))
+            n_rows += batch.num_rows
+            part = parts_of(batch)
+            order = np.argsort(part, kind="stable")
+            rows = batch.append_column(_NUMBER, numbers).take(pa.array(order))
+            starts = np.flatnonzero(np.diff(part[order], prepend=-1))
+            ends = [*starts[1:].tolist(), len(part)]
+            for start, end in zip(starts.tolist(), ends, strict=True):
+                number = int(part[order[start]])
+                if number not in writers:
+                    writers[number] = pq.ParquetWriter(paths[number], rows.schema)
+                writers[number].write_table(rows.slice(start, end - start))
+    finally:
+        for writer in writers.values():
+            writer.close()

@@ -1,17 +1,22 @@
-"""Durations and costs."""
+"""Columns that describe runs: agent, tags and so on, times, durations and costs."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from jobs.harnesses.log_values import amount
 from jobs.harnesses.table.columns import Column, RawTable, normalised
 from recurring_eval.errors import InputError
-from recurring_eval.records import FAIL, MISSING, PASS, RunPurpose
+from recurring_eval.records import RunLog, RunPurpose
 
 _MILLISECONDS: Final = "latency_ms"
 
@@ -20,18 +25,10 @@ def amounts(column: Column | None, n_rows: int) -> NDArray[np.float64]:
     """Non-negative numbers, durations in seconds; NaN where the cell has none."""
     if column is None:
         return np.full(n_rows, np.nan)
-    numbers = np.array([_amount(value) for value in column.scalars()], dtype=np.float64)
+    numbers = np.array([amount(value) for value in column.scalars()], dtype=np.float64)
     if normalised(column.name) == _MILLISECONDS:
         numbers = numbers / 1000.0
     return column.take(numbers, np.nan)
-
-
-def _amount(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else float("nan")
-    except (ValueError, OverflowError):
-        return float("nan")
-    return number if 0.0 <= number < float("inf") else float("nan")
 
 
 UNKNOWN_AGENT: Final = "unknown"
@@ -39,19 +36,6 @@ _CONFIG: Final = ("agent_version", "model", "commit")
 _SINGLE: Final = ("agent", "purpose", "agent_family", "subset")
 _SEPARATOR: Final = re.compile(r"[,;\x1f]")
 _MOST_PARTS: Final = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """Facts of one run; None where the table is silent."""
-
-    agent: str
-    agent_config: str
-    agent_family: str | None
-    purpose: RunPurpose | None
-    subset_id: str | None
-    session_id: str | None
-    tags: tuple[str, ...]
 
 
 class RunFacts:
@@ -64,14 +48,13 @@ class RunFacts:
         self._texts = {m: [_text(v) for v in c.scalars()] for m, c in self._columns.items()}
         self._tags = [_tags(text) for text in self._texts.get("tags", [])]
 
-    def of_run(self, rows: NDArray[np.intp], run: str, *, agent: str | None) -> Facts:
-        """Facts of the run that has these rows.
+    def described(self, log: RunLog, rows: NDArray[np.intp], *, agent: str | None) -> RunLog:
+        """Log of a run with what the rows that are its own say of it.
 
         Parameters
         ----------
+        log : RunLog
         rows : ndarray of intp
-        run : str
-            Its id, for messages.
         agent : str or None
             Wins over the table's agent.
 
@@ -80,17 +63,17 @@ class RunFacts:
         InputError
             If the rows disagree about the agent, purpose, family or subset.
         """
-        known = {"agent": agent} if agent else {}
-        single = {m: known.get(m) or self._single(m, rows, run) for m in _SINGLE}
+        run = log.run_key
         model = self._joined("model", rows)
-        name = single["agent"] or model or UNKNOWN_AGENT
+        name = agent or self._single("agent", rows, run) or model or log.agent
         sessions = self._values("session", rows)
-        return Facts(
+        return replace(
+            log,
             agent=name,
             agent_config=self._joined("config_hash", rows) or self._config(rows, name),
-            agent_family=single["agent_family"],
-            purpose=self._purpose(single["purpose"], run),
-            subset_id=single["subset"],
+            agent_family=self._single("agent_family", rows, run) or log.agent_family,
+            purpose=self._purpose(self._single("purpose", rows, run), run) or log.purpose,
+            subset_id=self._single("subset", rows, run),
             # A session per row is somebody else's word for something else.
             session_id=sessions[0] if len(sessions) == 1 else None,
             tags=self._common_tags(rows),
@@ -158,60 +141,130 @@ def _tags(text: str) -> frozenset[str]:
     return frozenset(tag.strip() for tag in _SEPARATOR.split(text) if tag.strip())
 
 
-def drop_repeated_rows(
-    table: RawTable,
-    *,
-    run: NDArray[np.int32],
-    question: NDArray[np.int32],
-    trial: NDArray[np.int16],
-    outcome: NDArray[np.int8],
-    run_names: Sequence[str],
-    question_names: Sequence[str],
-    has_trials: bool,
-) -> tuple[NDArray[np.intp], list[str]]:
-    """Order the rows by run, question and trial, without repetitions.
+NO_TIME: Final = np.iinfo(np.int64).min
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_EARLIEST: Final = (datetime(1970, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LATEST: Final = (datetime(2200, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_EPOCH_NUMBER: Final = re.compile(r"\d{10}(\.\d+)?|\d{13}")
+_EPOCH_UNITS: Final = ((1e8, 1e11, 1_000_000), (1e11, 1e14, 1_000), (1e14, 1e17, 1))
 
-    Of rows that repeat each other the first is kept, a valid verdict before a missing one.
+
+def read_times(
+    table: RawTable, column: Column, timezone: str | None
+) -> tuple[NDArray[np.int64], list[str]]:
+    """Read a column of times.
+
+    Understood are ISO 8601 text, Parquet times and dates, and seconds, milli- or
+    microseconds since 1970. A time without a zone is in `timezone`, by default
+    UTC (then there is a note); a date alone is its midnight.
 
     Returns
     -------
-    rows : ndarray of intp
+    microseconds : ndarray of int64, shape (n_rows,)
+        Since 1970, UTC; `NO_TIME` where the cell is empty.
     notes : list of str
-        What was dropped.
 
     Raises
     ------
     InputError
-        Naming run, question, trial and both places when a trial both passed and failed.
+        Naming the line of a time that cannot be read, or an unknown zone.
     """
-    order = np.lexsort((outcome == MISSING, trial, question, run))
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = False
-    for values in (run, question, trial):
-        ordered = values[order]
-        first[1:] |= ordered[1:] != ordered[:-1]
-    if first.all():
-        return order, []
-    group = np.cumsum(first) - 1
-    ordered_outcome = outcome[order]
-    passes = np.bincount(group, weights=ordered_outcome == PASS) > 0
-    fails = np.bincount(group, weights=ordered_outcome == FAIL) > 0
-    if (passes & fails).any():
-        members = order[group == np.flatnonzero(passes & fails)[0]]
-        row = members[0]
-        places = {word: members[outcome[members] == word].min() for word in (PASS, FAIL)}
-        advice = "" if has_trials else ", or number them in a column `trial`"
-        raise InputError(
-            f"run {run_names[run[row]]!r}, question {question_names[question[row]]!r}, "
-            f"trial {trial[row]} passed in {table.place(int(places[PASS]))} and failed in "
-            f"{table.place(int(places[FAIL]))}; keep one of the two{advice}"
-        )
-    kept = order[first]
-    retried = int(((ordered_outcome == MISSING) & ~first & (passes | fails)[group]).sum())
-    repeated = len(order) - len(kept) - retried
+    zone = _zone(timezone)
+    values, naive = _fast(column.values, zone)
+    if values is None:
+        values, naive = _one_by_one(table, column, zone)
+    wrong = (values != NO_TIME) & ((values < _EARLIEST) | (values > _LATEST))
+    if wrong.any():
+        place = table.place(column.first_row(int(np.flatnonzero(wrong)[0])))
+        raise InputError(f"{place}, column `{column.name}`: the year is not between 1970 and 2200")
     notes = []
-    if repeated:
-        notes.append(f"rows dropped because they repeat another: {repeated}")
-    if retried:
-        notes.append(f"missing verdicts dropped because the same trial has a valid one: {retried}")
-    return kept, notes
+    if naive and zone is None:
+        notes = [f"times in `{column.name}` have no zone; read as UTC (--timezone says otherwise)"]
+    return column.take(values, NO_TIME), notes
+
+
+def _zone(timezone: str | None) -> ZoneInfo | None:
+    if timezone is None:
+        return None
+    try:
+        return ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputError(
+            f"unknown time zone {timezone!r}; give a name such as Europe/Berlin"
+        ) from None
+
+
+def _fast(values: Any, zone: ZoneInfo | None) -> tuple[NDArray[np.int64] | None, bool]:  # noqa: ANN401  # Arrow has no types
+    """Whole-array reading where all values are alike; (None, False) where they are not."""
+    if isinstance(values, tuple):
+        if not all(isinstance(value, str) for value in values):
+            return None, False
+        values = pa.array(values, pa.string())
+    kind = values.type
+    try:
+        if pa.types.is_string(kind):
+            return _microseconds(values.cast(pa.timestamp("us", "UTC"))), False
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            return _microseconds(values.cast(pa.timestamp("us", kind.tz), safe=False)), False
+        if zone is None and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            is_naive = pa.types.is_timestamp(kind)
+            return _microseconds(values.cast(pa.timestamp("us"), safe=False)), is_naive
+    except pa.ArrowInvalid:
+        pass  # mixed, or not ISO 8601: one by one finds out which
+    return None, False
+
+
+def _microseconds(values: pa.Array) -> NDArray[np.int64]:
+    whole = pc.fill_null(values.cast(pa.int64()), NO_TIME)
+    return np.asarray(whole.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _one_by_one(
+    table: RawTable, column: Column, zone: ZoneInfo | None
+) -> tuple[NDArray[np.int64], bool]:
+    scalars = column.scalars()
+    result = np.empty(len(scalars), dtype=np.int64)
+    any_naive = False
+    for code, value in enumerate(scalars):
+        try:
+            result[code], naive = _read_time(value, zone)
+        except (ValueError, OverflowError, ArithmeticError):
+            place = table.place(column.first_row(code))
+            raise InputError(
+                f"{place}, column `{column.name}`: {str(value)[:60]!r} is not a time; "
+                "write it as 2026-11-29T09:00:00Z"
+            ) from None
+        any_naive = any_naive or naive
+    return result, any_naive
+
+
+def _read_time(value: object, zone: ZoneInfo | None) -> tuple[int, bool]:
+    """Microseconds, and whether a time of day without a zone was met."""
+    if isinstance(value, str):
+        text = value.strip()
+        if not text:
+            return NO_TIME, False
+        if _EPOCH_NUMBER.fullmatch(text):
+            return _from_epoch(float(text)), False
+        moment = datetime.fromisoformat(text)
+        is_date = len(text) <= len("2026-11-29")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        return _from_epoch(float(value)), False
+    elif isinstance(value, datetime):
+        moment, is_date = value, False
+    elif isinstance(value, date):
+        moment, is_date = datetime(value.year, value.month, value.day), True  # noqa: DTZ001  # below
+    else:
+        raise ValueError(value)
+    naive = moment.tzinfo is None
+    if naive:
+        moment = moment.replace(tzinfo=zone or UTC)
+    return (moment - _EPOCH) // _MICROSECOND, naive and not is_date
+
+
+def _from_epoch(number: float) -> int:
+    for low, high, factor in _EPOCH_UNITS:
+        if low <= number < high:
+            return round(number * factor)
+    raise ValueError(number)

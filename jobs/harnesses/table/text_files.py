@@ -23,7 +23,10 @@ _UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_csv(
-    path: Path, *, wanted: Callable[[list[str]], dict[str, int]] = wanted_headers
+    path: Path,
+    *,
+    wanted: Callable[[list[str]], dict[str, int]] = wanted_headers,
+    row_word: str = "row",
 ) -> RawTable:
     """Read a file delimited by commas, semicolons, tabs or bars.
 
@@ -36,6 +39,8 @@ def read_csv(
     path : Path
     wanted : callable
         From the headers to the position of each column to read, by its name.
+    row_word : str
+        What rows are called in the message on one with too few or too many cells.
 
     Raises
     ------
@@ -54,12 +59,12 @@ def read_csv(
         table = _parse_csv(path, len(headers), sorted(positions.values()), delimiter, encoding)
     except pa.ArrowInvalid as error:
         if "invalid UTF8" not in str(error):
-            raise InputError(_explain(str(error))) from None
+            raise InputError(_explain(str(error), row_word)) from None
         notes.append("is not UTF-8; read as Latin-1")
         try:
             table = _parse_csv(path, len(headers), sorted(positions.values()), delimiter, "latin-1")
         except (pa.ArrowInvalid, UnicodeError) as other:
-            raise InputError(_explain(str(other))) from None
+            raise InputError(_explain(str(other), row_word)) from None
     except (UnicodeError, pa.ArrowException) as error:
         raise InputError(f"cannot be read as text: {error}") from None
     if not table.num_rows:
@@ -75,7 +80,7 @@ def read_csv(
         headers=tuple(headers),
         n_rows=table.num_rows,
         row_word="line" if n_lines == table.num_rows + 1 else "row",
-        row_numbers=2,
+        row_numbers=np.arange(2, table.num_rows + 2),
         notes=tuple(notes),
     )
 
@@ -127,18 +132,18 @@ def _parse_csv(
     return pa.csv.read_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def _explain(message: str) -> str:
+def _explain(message: str, row_word: str) -> str:
     row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if row is not None:
         return (
-            f"row {row[1]} has {row[3]} cells, not {row[2]} as the header: "
+            f"{row_word} {row[1]} has {row[3]} cells, not {row[2]} as the header: "
             "the file is cut short or a cell lacks its quotes"
         )
     return f"cannot be read as a delimited table: {message.splitlines()[0]}"
 
 
 def _line_ends(path: Path) -> tuple[int, bool]:
-    """Count the lines, and tell whether the last one has its end."""
+    """Count the lines, and whether the last one has its end."""
     count, last = 0, b""
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):

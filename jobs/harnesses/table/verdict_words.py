@@ -1,13 +1,15 @@
 """Verdicts and reasons from the words people write."""
 
 import math
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.harnesses.log_values import TIMEOUT_WORDS
+from jobs.harnesses.run_builder import LONGEST_REASON, MOST_REASONS
 from jobs.harnesses.table.columns import Column, RawTable
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS
@@ -19,7 +21,7 @@ _WORDS: Final[dict[str, int]] = {
     **dict.fromkeys(("incorrect", "unresolved", "i", "wrong"), FAIL),
 }
 _EMPTY: Final = frozenset(("", "null", "none", "na", "n/a", "nan"))
-_NO_ERROR: Final = _EMPTY | {"false", "0", "no", "none", "ok"}
+_NO_ERROR: Final = _EMPTY | {"false", "0", "no", "ok"}
 
 _REASONS: Final[dict[str, str]] = {
     **dict.fromkeys(("error", "errored", "exception", "crashed"), "error"),
@@ -29,9 +31,6 @@ _REASONS: Final[dict[str, str]] = {
     **dict.fromkeys(("cancelled", "canceled", "interrupted", "aborted", "running"), "not run"),
     **dict.fromkeys(("invalidated", "invalid"), "invalidated"),
 }
-_TIMEOUT: Final = re.compile(r"time[ _-]?d?[ _-]?out|deadline exceeded", re.IGNORECASE)
-_LONGEST_REASON: Final = 120
-_MOST_REASONS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,7 @@ def read_verdicts(
     threshold: float | None,
     n_is_no: bool,
 ) -> Verdicts:
-    """Turn the verdict column, with those that tell of errors, into outcomes.
+    """Turn the verdict column, with those of errors and states, into outcomes.
 
     An error, or a status such as ``timeout``, makes a verdict missing whatever the
     verdict column says.
@@ -76,24 +75,24 @@ def read_verdicts(
     """
     outcome_of, word_reason = _read_words(table, verdict, threshold, n_is_no=n_is_no)
     outcome = verdict.take(outcome_of, MISSING)
-    reason_texts = [reason or "" for reason in word_reason]
-    position = _Positions()
-    reason = verdict.take(position.of(reason_texts), position.add("not run"))
+    texts = ["not run", *word_reason]
+    reason = verdict.take(_positions(word_reason, 1), 0)
     notes = []
     for column, reader in ((status, _status_reason), (error, _error_reason)):
         if column is None:
             continue
-        texts = [reader(value) for value in column.scalars()]
-        told = column.take(position.of(texts), -1)
+        own = [reader(value) for value in column.scalars()]
+        told = column.take(_positions(own, len(texts)), -1)
+        texts += own
         lost = (told >= 0) & (outcome != MISSING)
         if lost.any():
             notes.append(
-                f"verdicts missing because `{column.name}` tells of an error: {int(lost.sum())}"
+                f"verdicts missing because of an error in `{column.name}`: {int(lost.sum())}"
             )
         outcome = np.where(told >= 0, np.int8(MISSING), outcome)
         reason = np.where(told >= 0, told, reason)
     reason = np.where(outcome == MISSING, reason, np.int32(-1))
-    index, reasons = _compact(reason, position.texts)
+    index, reasons = _compact(reason, texts)
     return Verdicts(outcome=outcome, reason=index, reasons=reasons, notes=tuple(notes))
 
 
@@ -111,29 +110,19 @@ def may_be_verdict(value: object) -> bool:
     return True
 
 
-class _Positions:
-    """Distinct reasons in the order they were met."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._position: dict[str, int] = {}
-
-    def add(self, text: str) -> int:
-        if text not in self._position:
-            self._position[text] = len(self.texts)
-            self.texts.append(text)
-        return self._position[text]
-
-    def of(self, texts: list[str]) -> NDArray[np.int32]:
-        return np.array([self.add(text) if text else -1 for text in texts], dtype=np.int32)
+def _positions(reasons: Sequence[str], first: int) -> NDArray[np.int32]:
+    """Numbers of reasons from `first`, -1 for those that are empty."""
+    return np.array(
+        [first + at if reason else -1 for at, reason in enumerate(reasons)], dtype=np.int32
+    )
 
 
 def _read_words(
     table: RawTable, column: Column, threshold: float | None, *, n_is_no: bool
-) -> tuple[NDArray[np.int8], list[str | None]]:
+) -> tuple[NDArray[np.int8], list[str]]:
     values = column.scalars()
     outcomes = np.empty(len(values), dtype=np.int8)
-    reasons: list[str | None] = []
+    reasons: list[str] = []
     for code, value in enumerate(values):
         try:
             outcomes[code], reason = _read_word(value, threshold, n_is_no=n_is_no)
@@ -144,9 +133,9 @@ def _read_words(
     return outcomes, reasons
 
 
-def _read_word(value: object, threshold: float | None, *, n_is_no: bool) -> tuple[int, str | None]:
+def _read_word(value: object, threshold: float | None, *, n_is_no: bool) -> tuple[int, str]:
     if isinstance(value, bool):
-        return (PASS if value else FAIL), None
+        return (PASS if value else FAIL), ""
     if isinstance(value, int | float):
         return _read_number(float(value), threshold)
     if not isinstance(value, str):
@@ -158,7 +147,7 @@ def _read_word(value: object, threshold: float | None, *, n_is_no: bool) -> tupl
     if lower in _EMPTY:
         return MISSING, "not run"
     if lower in _WORDS:
-        return _WORDS[lower], None
+        return _WORDS[lower], ""
     reason = _REASONS.get(_spaced(lower))
     if reason is not None:
         return MISSING, reason
@@ -171,15 +160,15 @@ def _read_word(value: object, threshold: float | None, *, n_is_no: bool) -> tupl
     return _read_number(number, threshold)
 
 
-def _read_number(number: float, threshold: float | None) -> tuple[int, str | None]:
+def _read_number(number: float, threshold: float | None) -> tuple[int, str]:
     if math.isnan(number):
         return MISSING, "not run"
     if math.isinf(number):
         raise InputError("an infinite score is no verdict")
     if threshold is not None:
-        return (PASS if number >= threshold else FAIL), None
+        return (PASS if number >= threshold else FAIL), ""
     if number in (0.0, 1.0):
-        return (PASS if number == 1.0 else FAIL), None
+        return (PASS if number == 1.0 else FAIL), ""
     raise InputError(
         f"the score {number:g} is neither 0 nor 1; with --threshold T, scores from T on are passes"
     )
@@ -201,7 +190,7 @@ def _error_reason(value: object) -> str:
     known = _REASONS.get(_spaced(text.lower()))
     if known is not None:
         return known
-    kind = "timeout" if _TIMEOUT.search(text) else "error"
+    kind = "timeout" if TIMEOUT_WORDS.search(text) else "error"
     return f"{kind}: {_short(text.splitlines()[0])}"
 
 
@@ -210,16 +199,18 @@ def _spaced(word: str) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
 
 
 def _compact(
     reason: NDArray[np.int32], texts: list[str]
 ) -> tuple[NDArray[np.int16], tuple[str, ...]]:
     """Keep the reasons in use; only their kinds when each row has its own text."""
-    if len(np.unique(reason)) > _MOST_REASONS:
+    used = {texts[at] for at in np.unique(reason[reason >= 0])}
+    if len(used) + bool((reason < 0).any()) > MOST_REASONS:
         texts = [text.partition(":")[0] for text in texts]
-    kinds = sorted({texts[i] for i in np.unique(reason[reason >= 0])})
-    place = {text: i for i, text in enumerate(kinds)}
+        used = {text.partition(":")[0] for text in used}
+    kinds = sorted(used)
+    place = {text: at for at, text in enumerate(kinds)}
     lookup = np.array([place.get(text, -1) for text in texts] + [-1], dtype=np.int16)
     return lookup[reason], tuple(kinds)

@@ -1,26 +1,28 @@
-"""Which way a wide table lies: a row per run, or a column per run."""
+"""Wide tables: matrices of verdicts with a row per run, or a column per run."""
 
 import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions, one_file_units
-from jobs.harnesses.peek import Peek
+from jobs.harnesses.harness import Harness, LogFile, ReadOptions
+from jobs.harnesses.log_files import LogUnit, Peek, one_file_units
+from jobs.harnesses.log_values import time_of_name
 from jobs.harnesses.table.columns import KNOWN, NAMES, Column, RawTable, choose_columns, normalised
-from jobs.harnesses.table.parquet_file import read_parquet
+from jobs.harnesses.table.parquet_file import PARQUET_MARK, is_parquet, read_parquet
 from jobs.harnesses.table.run_logs import build_run_logs
 from jobs.harnesses.table.text_files import read_csv, read_header
 from jobs.harnesses.table.verdict_words import may_be_verdict
-from jobs.harnesses.times import time_of_name
 from recurring_eval.errors import InputError
 
+_NAME: Final = "wide-table"
 _RUN: Final = frozenset((*NAMES["run"], "agent", "model"))
 _QUESTION: Final = frozenset((*NAMES["question"], "question"))
 _VERDICT: Final = frozenset(NAMES["verdict"])
@@ -28,7 +30,7 @@ _SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class _Layout:
     """Positions of the columns by what they are.
 
     Attributes
@@ -48,8 +50,8 @@ class Layout:
     cells: tuple[int, ...]
 
 
-def layout_of(headers: Sequence[str]) -> Layout | None:
-    """Layout that the headers alone allow; None if they could be those of a long table."""
+def _layout_of(headers: Sequence[str]) -> _Layout | None:
+    """_Layout that the headers alone allow; None if they could be those of a long table."""
     names = [normalised(header) for header in headers]
     met = set(names)
     if len(names) < 2 or met & _VERDICT:
@@ -60,7 +62,7 @@ def layout_of(headers: Sequence[str]) -> Layout | None:
         return None
     others = {names[at] for at in facts}
     if names[0] in _QUESTION and not others & (_RUN | _QUESTION):
-        return Layout(has_row_per_run=False, key=0, facts=facts, cells=cells)
+        return _Layout(has_row_per_run=False, key=0, facts=facts, cells=cells)
     if met & _QUESTION or len(cells) < 2:
         return None
     keys = [at for at, name in enumerate(names) if name in NAMES["run"] and name != "date"]
@@ -70,10 +72,10 @@ def layout_of(headers: Sequence[str]) -> Layout | None:
     rest = tuple(at for at in (0, *facts) if at != key)
     if any(names[at] not in KNOWN for at in rest):
         return None
-    return Layout(has_row_per_run=True, key=key, facts=rest, cells=cells)
+    return _Layout(has_row_per_run=True, key=key, facts=rest, cells=cells)
 
 
-def holds_verdicts(rows: Sequence[Sequence[object]], layout: Layout) -> bool:
+def _holds_verdicts(rows: Sequence[Sequence[object]], layout: _Layout) -> bool:
     """Whether the first rows have verdicts where the layout puts them."""
     told = [
         row[at]
@@ -88,13 +90,8 @@ def _is_filled(value: object) -> bool:
     return value is not None and bool(str(value).strip())
 
 
-def check_distinct(headers: Sequence[str], layout: Layout) -> None:
-    """Refuse two columns of one name.
-
-    Raises
-    ------
-    InputError
-    """
+def _check_distinct(headers: Sequence[str], layout: _Layout) -> None:
+    """Refuse two columns of one name."""
     counts = Counter(headers[at] for at in layout.cells)
     twice = [name for name, n in counts.items() if n > 1]
     if twice:
@@ -105,21 +102,21 @@ def check_distinct(headers: Sequence[str], layout: Layout) -> None:
         )
 
 
-def without_time(layout: Layout, headers: Sequence[str]) -> InputError:
+def _without_time(layout: _Layout, headers: Sequence[str]) -> InputError:
     """Error for a table that does not say when its runs were."""
     shown = ", ".join(repr(headers[at])[:40] for at in layout.cells[:_SHOWN])
     if layout.has_row_per_run:
         return InputError(
-            f"has a row per run (questions {shown}, ...) but says nowhere when they were; add a "
-            "column started_at"
+            f"has a row per run (questions {shown}, ...) but no times of them; add a column "
+            "started_at"
         )
     return InputError(
-        f"has a column per run ({shown}, ...) but says nowhere when they were; add a row whose "
-        "first cell is started_at, or put the dates into the headings"
+        f"has a column per run ({shown}, ...) but no times of them; add a row whose first "
+        "cell is started_at, or put the dates into the headings"
     )
 
 
-def stacked(columns: Sequence[Column], name: str) -> Column:
+def _stacked(columns: Sequence[Column], name: str) -> Column:
     """Columns under one another."""
     position: dict[tuple[type, object], int] = {}
     parts = []
@@ -132,68 +129,58 @@ def stacked(columns: Sequence[Column], name: str) -> Column:
 
 
 _TEXT: Final = frozenset((".csv", ".tsv"))
-_PARQUET: Final = b"PAR1"
 _ROWS_SEEN: Final = 20
 _MOST_CELLS: Final = 50_000_000
 _TIMES: Final = frozenset(NAMES["time"])
 
 
-@dataclass(frozen=True, slots=True)
-class WideTable:
-    """Matrices of verdicts, as spreadsheets and ``replay`` have them."""
+def _find(files: Sequence[Peek]) -> Iterable[LogUnit]:
+    """Claim tables whose headers are no long table's and whose cells are verdicts."""
+    return one_file_units(file for file in files if _is_wide(file))
 
-    name: str = "wide-table"
 
-    def find(self, files: Sequence[Peek]) -> Iterable[LogUnit]:
-        """Claim tables whose headers are no long table's and whose cells are verdicts."""
-        return one_file_units(file for file in files if _is_wide(file))
+def _read(unit: LogUnit, options: ReadOptions) -> LogFile:
+    """Read a table.
 
-    def read(self, unit: LogUnit, options: ReadOptions) -> LogFile:
-        """Read a table.
-
-        Raises
-        ------
-        InputError
-            Saying what is wrong, and what to add where the table leaves something open.
-        """
-        raw = _read_all(unit.path)
-        layout = layout_of(raw.headers)
-        if layout is None:
-            raise InputError(
-                "is no wide table: the first column must be run_id, agent or question_id, and no "
-                "column may be named as verdicts are"
-            )
-        check_distinct(raw.headers, layout)
-        if raw.n_rows * len(layout.cells) > _MOST_CELLS:
-            raise InputError(f"has more than {_MOST_CELLS:,} cells; make it long and split it")
-        if layout.has_row_per_run:
-            table, note = _of_row_per_run(raw, layout), "has a row per run"
-        else:
-            table, note = _of_column_per_run(raw, layout, options), "has a column per run"
-        columns, _ = choose_columns(table)
-        runs, notes = build_run_logs(table, columns, options, harness=self.name)
-        return LogFile(runs=runs, notes=(*raw.notes, note, *notes))
+    Raises
+    ------
+    InputError
+        Saying what is wrong, and what to add where the table leaves something open.
+    """
+    raw = read_wide(unit.path)
+    layout = _layout_of(raw.headers)
+    if layout is None:
+        raise InputError(
+            "is no wide table: the first column must be run_id, agent or question_id, and no "
+            "column may be named as verdicts are"
+        )
+    _check_distinct(raw.headers, layout)
+    if raw.n_rows * len(layout.cells) > _MOST_CELLS:
+        raise InputError(f"has more than {_MOST_CELLS:,} cells; make it long and split it")
+    if layout.has_row_per_run:
+        table, note = _of_row_per_run(raw, layout), "has a row per run"
+    else:
+        table, note = _of_column_per_run(raw, layout, options), "has a column per run"
+    columns, _ = choose_columns(table)
+    runs, notes = build_run_logs(table, columns, options, harness=_NAME)
+    return LogFile(runs=runs, notes=(*raw.notes, note, *notes))
 
 
 def _is_wide(file: Peek) -> bool:
-    if file.head.startswith(_PARQUET):
+    if file.head.startswith(PARQUET_MARK):
         try:
-            raw = _read_all(file.path)
+            raw = read_wide(file.path)
         except (InputError, OSError):
             return False
-        layout = layout_of(raw.headers)
-        cells = [raw.columns[str(at)] for at in range(len(raw.headers))] if layout else []
-        values = [[column.scalars() for column in cells]]
-        rows = [
-            [seen[row] if row < len(seen) else None for seen in values[0]]
-            for row in range(_ROWS_SEEN)
-        ]
-        return layout is not None and holds_verdicts(rows, layout)
+        layout = _layout_of(raw.headers)
+        cells = [raw.columns[str(at)].scalars() for at in range(len(raw.headers))]
+        rows = list(islice(zip_longest(*cells), _ROWS_SEEN))
+        return layout is not None and _holds_verdicts(rows, layout)
     if file.path.suffix.lower() not in _TEXT or b"\0" in file.head:
         return False
     try:
         headers, delimiter = read_header(file.head, "utf8")
-        layout = layout_of(headers)
+        layout = _layout_of(headers)
         if layout is None:
             return False
         text = file.head.decode("utf-8-sig", errors="replace")
@@ -203,25 +190,41 @@ def _is_wide(file: Peek) -> bool:
     whole = lines[1:] if file.size <= len(file.head) else lines[1:-1]
     if not whole and file.size > len(file.head):
         return True
-    return holds_verdicts(whole[:_ROWS_SEEN], layout)
+    return _holds_verdicts(whole[:_ROWS_SEEN], layout)
 
 
-def _read_all(path: Path) -> RawTable:
-    """Every column, by its position."""
-    with path.open("rb") as file:
-        is_parquet = file.read(4) == _PARQUET
-    reader = read_parquet if is_parquet else read_csv
-    return reader(path, wanted=lambda headers: {str(at): at for at in range(len(headers))})
+def read_wide(path: Path, *, row_word: str = "row") -> RawTable:
+    """Read every column of a table, by its position as text.
+
+    Parameters
+    ----------
+    path : Path
+        CSV or Parquet.
+    row_word : str
+        What the rows of CSV are called where one has too few or too many cells.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged or has no rows.
+    """
+
+    def everything(headers: list[str]) -> dict[str, int]:
+        return {str(at): at for at in range(len(headers))}
+
+    if is_parquet(path):
+        return read_parquet(path, wanted=everything)
+    return read_csv(path, wanted=everything, row_word=row_word)
 
 
-def _of_row_per_run(raw: RawTable, layout: Layout) -> RawTable:
+def _of_row_per_run(raw: RawTable, layout: _Layout) -> RawTable:
     n = len(layout.cells)
     headers = [raw.headers[at] for at in layout.cells]
     facts = {normalised(raw.headers[at]): raw.columns[str(at)] for at in layout.facts}
     key = raw.columns[str(layout.key)]
     facts |= {normalised(raw.headers[layout.key]): key}
     if not facts.keys() & _TIMES:
-        raise without_time(layout, raw.headers)
+        raise _without_time(layout, raw.headers)
     if not facts.keys() & set(NAMES["run"]):
         facts["run_id"] = replace(key, name="run_id")
     columns = {name: _tiled(column, n) for name, column in facts.items()}
@@ -230,11 +233,11 @@ def _of_row_per_run(raw: RawTable, layout: Layout) -> RawTable:
         codes=np.repeat(np.arange(n, dtype=np.int32), raw.n_rows),
         values=tuple(headers),
     )
-    columns["verdict"] = stacked([raw.columns[str(at)] for at in layout.cells], "of a question")
-    return _long(raw, columns, np.tile(_numbers(raw), n))
+    columns["verdict"] = _stacked([raw.columns[str(at)] for at in layout.cells], "of a question")
+    return _long(raw, columns, np.tile(raw.row_numbers, n))
 
 
-def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> RawTable:
+def _of_column_per_run(raw: RawTable, layout: _Layout, options: ReadOptions) -> RawTable:
     key = raw.columns[str(layout.key)]
     values = [normalised(str(value)) in KNOWN for value in key.scalars()]
     is_fact = key.take(np.array(values, dtype=np.bool_), False)
@@ -247,12 +250,12 @@ def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> R
     columns: dict[str, Column] = {}
     for row in np.flatnonzero(is_fact):
         name = normalised(str(names[key.codes[row]]))
-        told = stacked([_row(column, int(row)) for column in cells], name)
+        told = _stacked([column.at(np.array([row])) for column in cells], name)
         columns[name] = replace(told, codes=np.repeat(told.codes, rows.size))
     if not columns.keys() & _TIMES:
         times = [time_of_name(run, options.timezone) for run in runs]
         if None in times:
-            raise without_time(layout, raw.headers)
+            raise _without_time(layout, raw.headers)
         columns["started_at"] = Column(
             name="started_at",
             codes=np.repeat(np.arange(len(runs), dtype=np.int32), rows.size),
@@ -264,14 +267,12 @@ def _of_column_per_run(raw: RawTable, layout: Layout, options: ReadOptions) -> R
         values=tuple(runs),
     )
     columns |= {
-        normalised(raw.headers[at]): _tiled(_rows(raw.columns[str(at)], rows), len(runs))
+        normalised(raw.headers[at]): _tiled(raw.columns[str(at)].at(rows), len(runs))
         for at in layout.facts
     }
-    columns["question_id"] = replace(
-        _tiled(_rows(key, rows), len(runs)), name=raw.headers[layout.key]
-    )
-    columns["verdict"] = stacked([_rows(column, rows) for column in cells], "of a run")
-    return _long(raw, columns, np.tile(_numbers(raw)[rows], len(runs)))
+    columns["question_id"] = replace(_tiled(key.at(rows), len(runs)), name=raw.headers[layout.key])
+    columns["verdict"] = _stacked([column.at(rows) for column in cells], "of a run")
+    return _long(raw, columns, np.tile(raw.row_numbers[rows], len(runs)))
 
 
 def _long(raw: RawTable, columns: dict[str, Column], numbers: NDArray[np.int64]) -> RawTable:
@@ -284,31 +285,9 @@ def _long(raw: RawTable, columns: dict[str, Column], numbers: NDArray[np.int64])
     )
 
 
-def _numbers(raw: RawTable) -> NDArray[np.int64]:
-    first = raw.row_numbers
-    return np.arange(raw.n_rows) + first if isinstance(first, int) else first
-
-
 def _tiled(column: Column, n: int) -> Column:
     return replace(column, codes=np.tile(column.codes, n))
 
 
-def _row(column: Column, row: int) -> Column:
-    """Make a column of one row, with the value of that alone."""
-    code = int(column.codes[row])
-    values = () if code < 0 else (column.scalars()[code],)
-    return Column(
-        name=column.name, codes=np.array([0 if values else -1], dtype=np.int32), values=values
-    )
-
-
-def _rows(column: Column, rows: NDArray[np.intp]) -> Column:
-    """Take some rows of a column, with the values that occur in them alone."""
-    codes = column.codes[rows]
-    used = np.unique(codes[codes >= 0])
-    scalars = column.scalars()
-    lookup = np.full(len(scalars) + 1, -1, dtype=np.int32)
-    lookup[used] = np.arange(used.size)
-    return Column(
-        name=column.name, codes=lookup[codes], values=tuple(scalars[code] for code in used)
-    )
+WIDE_TABLE: Final = Harness(name=_NAME, find=_find, read=_read)
+"""Matrices of verdicts, as spreadsheets and ``replay`` have them."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobs.harnesses.discovery import find_logs
 from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.registry import find_logs
 from jobs.harnesses.selection import SelectionContext
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jobs.harnesses.question_key import question_key
+from jobs.harnesses.log_values import question_key
 from storage.file.history import History
 
 Cell = tuple[str, int]

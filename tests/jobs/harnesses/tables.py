@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from jobs.harnesses.harness import LogFile, LogUnit, ReadOptions
-from jobs.harnesses.table.long_table import LongTable
+from jobs.harnesses.harness import LogFile, ReadOptions
+from jobs.harnesses.log_files import LogUnit
+from jobs.harnesses.table.long_table import LONG_TABLE
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.records import FAIL, MISSING, PASS, RunLog
 
@@ -13,7 +14,7 @@ WORDS = {PASS: "pass", FAIL: "fail", MISSING: "missing"}
 
 def read(path: Path, *, threshold: float | None = None, **options: str) -> LogFile:
     unit = LogUnit(path=path, files=(path,))
-    return LongTable().read(unit, ReadOptions(given=VerdictRule(threshold=threshold), **options))
+    return LONG_TABLE.read(unit, ReadOptions(given=VerdictRule(threshold=threshold), **options))
 
 
 def read_text(folder: Path, text: str, name: str = "t.csv", **options: Any) -> LogFile:

@@ -46,9 +46,9 @@ def check_reading(folder: Path, victim: Path, rng: random.Random, n: int) -> Non
         victim.write_bytes(damaged(content, rng))
         for source in read_sources([folder], harness="auto", options=ReadOptions(benchmark="b")):
             if source.refusal is None:
-                assert all(len(log.outcome) for log in source.logs)
+                assert all(len(log.outcome) for log in source.log.runs)
             else:
-                assert source.logs == ()
+                assert source.log.runs == ()
                 assert 0 < len(source.refusal) < 500
                 assert "\n" not in source.refusal
     victim.write_bytes(content)

@@ -45,7 +45,7 @@ def read_all(path: Path) -> list[Source]:
     sources = list(read_sources([path], harness="auto", options=ReadOptions(benchmark="b")))
     for source in sources:
         assert source.refusal is None or "\n" not in source.refusal
-        assert bool(source.logs) == (source.refusal is None)
+        assert bool(source.log.runs) == (source.refusal is None)
     return sources
 
 

@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.harnesses import json_stream
-from jobs.harnesses.json_files import as_list, as_number, as_object, as_text, inside, parse_json
-from jobs.harnesses.json_stream import list_elements, object_entries
+from jobs.harnesses import json_files as json_stream
+from jobs.harnesses.json_files import (
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    inside,
+    list_elements,
+    object_entries,
+    parse_json,
+)
 from recurring_eval.errors import InputError
 
 VALUES = st.recursive(

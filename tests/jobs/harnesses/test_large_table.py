@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.harnesses.harness import LogUnit, ReadOptions
-from jobs.harnesses.table import large_table
-from jobs.harnesses.table.large_table import open_large
-from jobs.harnesses.table.long_table import LongTable
+from jobs.harnesses.harness import ReadOptions
+from jobs.harnesses.log_files import LogUnit
+from jobs.harnesses.table import long_table as large_table
+from jobs.harnesses.table.long_table import LONG_TABLE, open_large
 from jobs.importing.report import merged_notes
 from recurring_eval.errors import InputError
 from recurring_eval.records import RunLog
@@ -77,7 +77,7 @@ def content(log: RunLog) -> tuple[object, ...]:
 def both_ways(path: Path, options: ReadOptions | None = None) -> tuple[list, list, int]:
     """Logs read at once and in parts, and the number of parts."""
     options = options or ReadOptions()
-    whole = LongTable().read(LogUnit(path=path, files=(path,)), options)
+    whole = LONG_TABLE.read(LogUnit(path=path, files=(path,)), options)
     parts = list(open_large(path).read_parts(options, harness="table"))
     notes = merged_notes([note for part in parts for note in part.notes])
     assert sorted(notes) == sorted(whole.notes)
@@ -112,7 +112,7 @@ def test_several_benchmarks_with_the_same_run_ids(tmp_path: Path) -> None:
     assert survey.questions == {
         f"b{rest}": frozenset(f"q{i}" for i in range(rest, N_QUESTIONS, 2)) for rest in (0, 1)
     }
-    assert survey.n_runs == 2 * N_RUNS
+    assert sum(map(len, survey.parts)) == 2 * N_RUNS
 
 
 def test_what_the_whole_file_says_holds_for_each_part(tmp_path: Path) -> None:
@@ -170,7 +170,8 @@ def test_missing_id_is_refused_with_its_row(tmp_path: Path) -> None:
 @pytest.fixture
 def large(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project in which every Parquet file counts as large."""
-    monkeypatch.setattr("jobs.harnesses.registry.HARNESSES", (LongTable(large_rows=0),))
+    monkeypatch.setattr("jobs.harnesses.registry.HARNESSES", (LONG_TABLE,))
+    monkeypatch.setattr(large_table, "LARGE_ROWS", 0)
     return project
 
 

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from jobs.harnesses.lm_eval.reader import LmEval
+from jobs.harnesses.lm_eval.reader import LM_EVAL
 from jobs.harnesses.selection import SelectionContext
 from recurring_eval.errors import InputError
 from tests.jobs.command_line import invoke, one_error_line
@@ -166,7 +166,7 @@ def context(locators: dict[str, object]) -> SelectionContext:
 
 def test_a_selection_is_ascending_and_marked():
     places = {"x": ["bio", [9]], "y": ["law", [0, 4]], "z": ["bio", [2]], "other": ["bio", [1]]}
-    found = LmEval().selection(["x", "y", "z"], context(places))
+    found = LM_EVAL.selection(["x", "y", "z"], context(places))
     ((name, content),) = found.files.items()
     assert json.loads(content) == {"bio": [2, 9], "law": [0, 4]}
     parts = shlex.split(found.command)
@@ -178,7 +178,7 @@ def test_a_selection_is_ascending_and_marked():
 
 def test_a_selection_needs_positions():
     with pytest.raises(InputError, match=r"'q' is not known|among them 'q'"):
-        LmEval().selection(["q"], context({}))
+        LM_EVAL.selection(["q"], context({}))
 
 
 def test_the_mark_comes_back_in_the_metadata_of_the_task(project):

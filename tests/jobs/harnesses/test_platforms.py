@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.harnesses.registry import selecting_harnesses
+from jobs.harnesses.registry import selections
 from recurring_eval.errors import InputError
 from tests.jobs.harnesses.reading import SUBSET, context, read_log, read_run, refusal, words, write
 
@@ -251,7 +251,7 @@ IDS = ["plain", "7", '"7"', "größe"]
 
 @pytest.mark.parametrize("tool", ["deepeval", "mlflow", "phoenix", "langfuse"])
 def test_ids_for_a_filter_of_ones_own(tool):
-    found = selecting_harnesses()[tool].selection(IDS, context(folder="out"))
+    found = selections()[tool](IDS, context(folder="out"))
     ((name, content),) = found.files.items()
     assert json.loads(content) == ["plain", 7, "7", "größe"]
     assert f"QUESTION_IDS=out/{name}" in shlex.split(found.command)
@@ -261,13 +261,13 @@ def test_ids_for_a_filter_of_ones_own(tool):
 @pytest.mark.parametrize("tool", ["openai-evals", "helm"])
 def test_positions_cannot_be_selected(tool):
     with pytest.raises(InputError, match="cannot run 4 chosen ones"):
-        selecting_harnesses()[tool].selection(IDS, context())
+        selections()[tool](IDS, context())
 
 
 def test_hal_selection():
-    found = selecting_harnesses()["hal"].selection(["a b", "c"], context(task="usaco"))
+    found = selections()["hal"](["a b", "c"], context(task="usaco"))
     assert shlex.split(found.command) == [
         *("hal-eval", "--benchmark", "usaco", "--run_id", f"subset.{SUBSET}", "--task_ids=a b,c")
     ]
     with pytest.raises(InputError, match="'x,y' cannot be named"):
-        selecting_harnesses()["hal"].selection(["x,y"], context())
+        selections()["hal"](["x,y"], context())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs.harnesses.promptfoo.reader import Promptfoo
+from jobs.harnesses.promptfoo.reader import PROMPTFOO
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
 from tests.jobs.harnesses.reading import SUBSET, context, read_log, read_run, refusal, words, write
@@ -158,7 +158,7 @@ AWKWARD = ["a.b", "a|b", "(x)", "[y]", "$", "^", "back\\", "{1}", "a/b", "größ
 def test_selection_is_literal():
     locators = {f"q{i}": text for i, text in enumerate([*AWKWARD, "axb", "x", "y"])}
     chosen = list(locators)[: len(AWKWARD)]
-    found = Promptfoo().selection(chosen, context(locators=locators))
+    found = PROMPTFOO.selection(chosen, context(locators=locators))
     arguments = shlex.split(found.command)
     pattern = arguments[arguments.index("--filter-pattern") + 1]
     matched = {key for key, text in locators.items() if re.search(pattern, text)}
@@ -168,9 +168,9 @@ def test_selection_is_literal():
 
 def test_selection_needs_descriptions():
     with pytest.raises(InputError, match="give each test a description"):
-        Promptfoo().selection(["q"], context())
+        PROMPTFOO.selection(["q"], context())
     with pytest.raises(InputError, match="is that of several"):
-        Promptfoo().selection(["q"], context(locators={"q": "same", "r": "same"}))
+        PROMPTFOO.selection(["q"], context(locators={"q": "same", "r": "same"}))
 
 
 def test_no_rows(tmp_path):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.harnesses.py_test.reader import PyTest
+from jobs.harnesses.py_test.reader import PY_TEST
 from jobs.harnesses.py_test.reports import node_id_of
 from recurring_eval.errors import InputError
 from tests.jobs.harnesses.reading import SUBSET, context, read_log, read_run, refusal, words, write
@@ -165,7 +165,7 @@ def test_the_subset_comes_back(tmp_path):
 
 def test_selection():
     ids = ["t.py::test_x[a b]", "t.py::test_x['q']", r"t.py::test_x[gr\xf6]", "a/t.py::T::t"]
-    found = PyTest().selection(ids, context(folder="out"))
+    found = PY_TEST.selection(ids, context(folder="out"))
     arguments = shlex.split(found.command)
     name = f"subset.{SUBSET}"
     assert arguments[:2] == ["pytest", f"@out/{name}.ids.txt"]
@@ -176,8 +176,8 @@ def test_selection():
 @pytest.mark.parametrize("key", ["q-1", "-k.py::t", "@x.py::t", "a.py::t\nb.py"])
 def test_selection_of_what_is_no_node_id(key):
     with pytest.raises(InputError, match="node id"):
-        PyTest().selection([key], context())
-    found = PyTest().selection([key], context(locators={key: "t.py::x"}))
+        PY_TEST.selection([key], context())
+    found = PY_TEST.selection([key], context(locators={key: "t.py::x"}))
     assert "t.py::x\n" in found.files.values()
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.harnesses.inspect_ai.reader import InspectAi
-from jobs.harnesses.question_key import logged_id, question_key
+from jobs.harnesses.inspect_ai.reader import INSPECT_AI
+from jobs.harnesses.log_values import logged_id, question_key
 from jobs.harnesses.selection import (
     SelectionContext,
     glob_literal,
@@ -57,7 +57,7 @@ def chosen(ids: list[str], bank: list[str], task: str | None = "qa") -> list[str
     context = SelectionContext(
         benchmark="qa", subset_id=SUBSET, task=task, bank_ids=tuple(sorted(bank))
     )
-    ((_, content),) = InspectAi().selection(ids, context).files.items()
+    ((_, content),) = INSPECT_AI.selection(ids, context).files.items()
     entries: list[str | int] = json.loads(content)["eval_config"]["sample_id"]
     return entries
 
@@ -93,7 +93,7 @@ def test_inspect_ids_with_the_tasks_name():
 
 def test_inspect_is_marked_twice():
     context = SelectionContext(benchmark="qa", subset_id=SUBSET, folder="a b")
-    found = InspectAi().selection(["x"], context)
+    found = INSPECT_AI.selection(["x"], context)
     assert shlex.split(found.command)[-1] == f"a b/subset.{SUBSET}.json"
     (content,) = found.files.values()
     assert json.loads(content)["tags"] == [f"subset:{SUBSET}"]
@@ -107,8 +107,8 @@ def test_inspect_selects_in_one_task_only():
     assert context.within_task("two/deep/x") == ("two/deep", "x")
     assert context.within_task("x/y") == ("one", "x/y")
     with pytest.raises(InputError, match="2 tasks"):
-        InspectAi().selection(["x", "two/y"], context)
-    (content,) = InspectAi().selection(["two/y"], context).files.values()
+        INSPECT_AI.selection(["x", "two/y"], context)
+    (content,) = INSPECT_AI.selection(["two/y"], context).files.values()
     assert json.loads(content)["eval_config"]["sample_id"] == ["y"]
 
 

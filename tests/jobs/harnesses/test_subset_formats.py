@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jobs.harnesses.registry import selecting_harnesses
+from jobs.harnesses.registry import selections
 from tests.jobs.command_line import invoke, one_error_line
 from tests.jobs.harnesses.made_logs import sample, swebench_report, write_inspect_json
 from tests.jobs.harnesses.stored import stored_runs
@@ -14,7 +14,7 @@ K = ("subset", "--k", "20")
 
 def test_formats_are_listed(calibrated):
     error = one_error_line(invoke(*K, "--format", "inspct"))
-    assert all(name in error for name in ("ids", "json", *selecting_harnesses()))
+    assert all(name in error for name in ("ids", "json", *selections()))
 
 
 def test_inspect(calibrated):
@@ -61,7 +61,7 @@ def test_lm_eval_needs_positions(calibrated):
     assert "the position in the dataset of 20 questions is not known" in error
 
 
-@pytest.mark.parametrize("tool", sorted(selecting_harnesses()))
+@pytest.mark.parametrize("tool", sorted(selections()))
 def test_files_that_cannot_be_written(calibrated, tool):
     (calibrated / "taken").write_text("")
     error = one_error_line(invoke(*K, "--format", tool, "--files", "taken/x"))

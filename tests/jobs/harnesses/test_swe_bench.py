@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from jobs.harnesses.selection import SelectionContext
-from jobs.harnesses.swe_bench.reader import SweBench
+from jobs.harnesses.swe_bench.reader import SWE_BENCH
 from recurring_eval.errors import InputError
 from tests.jobs.command_line import invoke, one_error_line
 from tests.jobs.harnesses.made_logs import swebench_report
@@ -143,7 +143,7 @@ def test_a_time_of_last_resort_is_told(project):
 def test_the_selection_names_each_instance_and_the_subset():
     ids = (A, B, "x__y.z-12")
     context = SelectionContext(benchmark="swe", subset_id="swe-k3-00c0ffee")
-    found = SweBench().selection(ids, context)
+    found = SWE_BENCH.selection(ids, context)
     parts = shlex.split(found.command)
     assert tuple(parts[parts.index("-i") + 1 :]) == ids
     assert parts[parts.index("-id") + 1] == "subset.swe-k3-00c0ffee"
@@ -151,9 +151,9 @@ def test_the_selection_names_each_instance_and_the_subset():
     assert found.files["subset.swe-k3-00c0ffee.filter.txt"].startswith(r"^(a__b\-0|")
     for bad in ("-rf", "a b", "a,b"):
         with pytest.raises(InputError, match="cannot be given"):
-            SweBench().selection([bad], context)
+            SWE_BENCH.selection([bad], context)
     with pytest.raises(InputError, match="too long for a shell"):
-        SweBench().selection([f"{'o' * 100}__r-{i}" for i in range(1000)], context)
+        SWE_BENCH.selection([f"{'o' * 100}__r-{i}" for i in range(1000)], context)
 
 
 @pytest.mark.parametrize("suffix", ["", ".r2"])

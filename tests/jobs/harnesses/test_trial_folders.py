@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jobs.harnesses.harbor import Harbor
-from jobs.harnesses.terminal_bench import TerminalBench
+from jobs.harnesses.harbor import HARBOR
+from jobs.harnesses.terminal_bench import TERMINAL_BENCH
 from recurring_eval.errors import InputError
 from tests.jobs.harnesses.reading import SUBSET, context, read_log, read_run, refusal, words, write
 
@@ -96,7 +96,7 @@ def test_terminal_bench_subset(tmp_path):
     tb_run(tmp_path, [tb_trial("x")], [], run_id=f"subset.{SUBSET}.r2")
     assert read_run(tmp_path, "terminal-bench").subset_id == SUBSET
     ids = ["plain", "a*", "b[1]", "c?"]
-    found = TerminalBench().selection(ids, context(task="core"))
+    found = TERMINAL_BENCH.selection(ids, context(task="core"))
     arguments = shlex.split(found.command)
     assert arguments[:6] == [
         *("tb", "run", "--dataset", "core==VERSION", "--run-id"),
@@ -109,8 +109,8 @@ def test_terminal_bench_subset(tmp_path):
 
 
 def test_selection_of_two_datasets_is_refused():
-    with pytest.raises(InputError, match="several datasets"):
-        TerminalBench().selection(["a/x", "b/x"], context(other_tasks=("a", "b")))
+    with pytest.raises(InputError, match="2 datasets of Terminal-Bench"):
+        TERMINAL_BENCH.selection(["a/x", "b/x"], context(other_tasks=("a", "b")))
 
 
 def harbor_trial(task: str, number: int, reward: object = 1.0, **facts: Any) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def test_harbor_agents_are_runs(tmp_path):
 def test_harbor_subset(tmp_path):
     harbor_job(tmp_path, harbor_trial("org/a", 1), name=f"subset.{SUBSET}")
     assert read_run(tmp_path, "harbor").subset_id == SUBSET
-    found = Harbor().selection(["org/a", "org/b[1]*"], context(task="bench-2", folder="out"))
+    found = HARBOR.selection(["org/a", "org/b[1]*"], context(task="bench-2", folder="out"))
     name = f"subset.{SUBSET}"
     assert found.command == f"harbor run --config out/{name}.json --job-name {name}"
     assert json.loads(found.files[f"{name}.json"]) == {

@@ -1,12 +1,14 @@
-"""A first look at a file, to tell which tool wrote it."""
+"""Files of an import before they are read: a first look, and which of them are one log."""
 
 import json
 import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from jobs.harnesses.json_files import parse_json
+from jobs.harnesses.json_files import JsonObject, as_object, parse_json, read_json
 from recurring_eval.errors import InputError
 
 HEAD_BYTES: Final = 1 << 16
@@ -117,3 +119,67 @@ def _text(token: bytes) -> str | None:
         return str(json.loads(token))
     except ValueError:
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogUnit:
+    """Files that are one log.
+
+    Attributes
+    ----------
+    path : Path
+        The file or folder it is reported under.
+    files : tuple of Path
+        All of its files; `path` itself if it is a file.
+    not_a_log : str or None
+        What it is, if it is to be passed over.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    not_a_log: str | None = None
+
+
+def one_file_units(files: Iterable[Peek]) -> list[LogUnit]:
+    """Each file as a log of its own."""
+    return [LogUnit(path=file.path, files=(file.path,)) for file in files]
+
+
+def units_of_folders(
+    files: Sequence[Peek], folder_of: Callable[[Peek], Path | None]
+) -> list[LogUnit]:
+    """Folders that are one log, each with all the files of an import that lie in it.
+
+    Parameters
+    ----------
+    files : sequence of Peek
+    folder_of : callable
+        Folder of the log that a JSON file is a part of; None for other files.
+    """
+    found: dict[Path, list[Path]] = {}
+    for file in files:
+        folder = folder_of(file) if file.path.suffix == ".json" else None
+        if folder is not None:
+            found.setdefault(folder, [])
+    for file in files:
+        folder = next((parent for parent in file.path.parents if parent in found), None)
+        if folder is not None:
+            found[folder].append(file.path)
+    return [LogUnit(path=folder, files=tuple(files)) for folder, files in found.items() if files]
+
+
+def documents_in(folder: Path, names: Sequence[str]) -> tuple[list[JsonObject], list[str]]:
+    """JSON objects that describe a folder's log as a whole, with a note on each damaged one.
+
+    One that is absent or damaged is empty.
+    """
+    found: list[JsonObject] = []
+    notes = []
+    for name in names:
+        path = folder / name
+        try:
+            found.append(as_object(read_json(path)) if path.is_file() else {})
+        except InputError as error:
+            found.append({})
+            notes.append(f"{name} was not used: it {error}")
+    return found, notes

@@ -1,13 +1,127 @@
-"""Ids of questions exactly as logged, with their type."""
+"""Values from logs in a form that can be stored and shown: text, times, ids of questions."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo
 
-from jobs.harnesses.plain_text import digest
 from jobs.harnesses.verdict_rule import choose
 from recurring_eval.errors import InputError
+
+_LONGEST: Final = 300
+
+
+def plain_text(value: object, *, longest: int = _LONGEST) -> str:
+    """Text or number in one line without unreadable characters; empty for anything else."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    try:
+        text = str(value)
+    except ValueError:
+        return ""
+    text = " ".join(
+        text[: 4 * longest].encode(errors="replace").decode().replace("\0", " ").split()
+    )
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def settings_text(**facts: object) -> str:
+    """Facts that are known as ``key=value`` pairs."""
+    texts = {key: plain_text(value) for key, value in facts.items()}
+    return " ".join(f"{key}={text}" for key, text in texts.items() if text)
+
+
+def digest(value: object) -> str:
+    """Short hash of a JSON value, the same for objects with their keys in another order.
+
+    Raises
+    ------
+    InputError
+        If it is nested too deeply.
+    """
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    except (RecursionError, ValueError):
+        raise InputError("is JSON nested too deeply") from None
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def is_timeout(text: object) -> bool:
+    """Whether the name or message of an error is that of a timeout."""
+    return isinstance(text, str) and TIMEOUT_WORDS.search(text[:2000]) is not None
+
+
+TIMEOUT_WORDS: Final = re.compile(r"time[ _-]?d?[ _-]?out|deadline exceeded", re.IGNORECASE)
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = 4_102_444_800.0
+"""2100-01-01 in epoch seconds; larger numbers are milliseconds or nonsense."""
+
+
+def read_time(value: object, timezone: str | None = None) -> datetime | None:
+    """Aware UTC time of an ISO text or of epoch seconds or milliseconds; None if it is neither.
+
+    A text without a zone is taken in `timezone`, by default UTC.
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        seconds = float(value) if abs(value) < 1e15 else float("nan")
+        seconds = seconds / 1000.0 if seconds > _LATEST else seconds
+        return _EPOCH + timedelta(seconds=seconds) if 0 < seconds < _LATEST else None
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC if timezone is None else ZoneInfo(timezone))
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def amount(value: object) -> float:
+    """Amount of time or money, as a number or text; NaN for anything else or below 0."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) else float("nan")
+    except (ValueError, OverflowError):
+        return float("nan")
+    return number if 0.0 <= number < float("inf") else float("nan")
+
+
+def seconds_between(start: datetime | None, end: datetime | None) -> float:
+    """Seconds from start to end; NaN where one is unknown."""
+    return (end - start).total_seconds() if start and end else float("nan")
+
+
+_STAMP: Final = re.compile(
+    r"(?<!\d)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)"
+    r"(?:[-_T ]+([0-2]\d)[-_:]?([0-5]\d)[-_:]?([0-5]\d))?(?!\d)"
+)
+
+
+def time_of_name(text: str, timezone: str | None) -> datetime | None:
+    """Date, or date and time, in a name."""
+    match = _STAMP.search(text)
+    if match is None:
+        return None
+    year, month, day, *clock = match.groups()
+    hour, minute, second = (part or "00" for part in clock)
+    return read_time(f"{year}-{month}-{day}T{hour}:{minute}:{second}", timezone)
+
+
+def dated(found: datetime | None, path: Path) -> tuple[datetime, list[str]]:
+    """Time found for a log, else that of its file, the last resort, with a note on it."""
+    if found is not None:
+        return found, []
+    moment = datetime.fromtimestamp(int(path.stat().st_mtime), tz=UTC)
+    return moment, [f"the log has no time; that of the file is taken, {moment:%Y-%m-%d %H:%M} UTC"]
+
 
 LONGEST_ID: Final = 2000
 """Characters; a longer id is a damaged file or an attack."""
