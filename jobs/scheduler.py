@@ -37,7 +37,7 @@ from jobs.schedule.ledger import StopRequested, plan_of, this_process
 from jobs.schedule.queue import Slot
 from jobs.schedule.round import Worker
 from jobs.schedule.watch_folders import watch_of
-from jobs.upkeep.back_up import back_up
+from jobs.upkeep.backups import back_up
 from storage.file.errors import HistoryError
 from storage.runs.benchmarks import benchmark_names
 

@@ -5,7 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from jobs.commands.options import BenchmarkOption, ConfigOption, JsonOption, QuietOption
+from jobs.commands.options import (
+    BenchmarkOption,
+    ConfigOption,
+    JsonOption,
+    QuietOption,
+    read_purpose,
+)
 
 SessionArgument = Annotated[
     str,
@@ -202,17 +208,13 @@ def finish(
     from jobs.app.app import start_app
     from jobs.sessions.describe import describe_progress, session_document
     from jobs.sessions.finish import finish_run
-    from recurring_eval.errors import InputError
-    from recurring_eval.records import RunPurpose
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
-    if purpose is not None and purpose not in list(RunPurpose):
-        raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
     view = finish_run(
         app,
         session,
         give_up=give_up,
         early=early,
-        purpose=None if purpose is None else RunPurpose(purpose),
+        purpose=read_purpose(purpose),
     )
     app.console.result(session_document(view), describe_progress(view))

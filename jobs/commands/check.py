@@ -10,6 +10,7 @@ from jobs.commands.options import (
     FamilyOption,
     JsonOption,
     QuietOption,
+    start_of,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ def run(
     `hspr` would have asked, which takes about a second per run.
     """
     from jobs.app.app import start_app
-    from jobs.commands.dates import start_of
     from jobs.estimating.checks import check_full_runs
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

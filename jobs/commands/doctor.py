@@ -29,14 +29,16 @@ def run(
         )
         raise typer.Exit(EXIT_ERROR)
     from jobs.app.app import start_app
-    from jobs.upkeep.doctor import examine, give_up_losses
+    from jobs.upkeep.doctor import examine
     from recurring_eval.errors import InputError
+    from storage.file.accept_loss import accept_loss as give_up
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if accept_loss is not None:
         if not accept_loss.strip():
             raise InputError("say with --accept-loss why the loss is accepted")
-        loss = give_up_losses(app, reason=accept_loss.strip())
+        history, reason = app.settings.history, accept_loss.strip()
+        loss = give_up(history, reason=reason, now=app.clock.now())
         app.console.progress(f"given up: {loss.lost}" if loss else "nothing is lost")
     checkup = examine(app)
     app.console.result(checkup, checkup.text())

@@ -10,6 +10,7 @@ from jobs.commands.options import (
     FamilyOption,
     JsonOption,
     QuietOption,
+    read_date,
 )
 
 
@@ -43,7 +44,6 @@ def run(
     """
     from jobs.app.app import start_app
     from jobs.app.console import EXIT_ERROR
-    from jobs.commands.dates import read_date
     from jobs.nights.recalibrate import recalibrate
     from jobs.pages.publish import publish_nightly_reports
     from recurring_eval.errors import RecurringEvalError
