@@ -1,4 +1,9 @@
-"""The name under which a process holds leases, and whether such a process still lives."""
+"""The one way a job is attempted, noted in the ledger and contained, and who works on it.
+
+A job is keyed by its name, a benchmark, an agent family and a date. An attempt holds a
+lease in the ledger while it runs, so that of several processes one does the job. How it
+ended is noted with it: done, kept (in good order, without a new result) or failed.
+"""
 
 import os
 import re
@@ -6,19 +11,271 @@ import socket
 import traceback
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
-from zoneinfo import ZoneInfo
 
 from jobs.app.app import App
-from jobs.app.config import Settings
+from jobs.app.config_schedule import NightSettings
 from jobs.app.console import debugging
-from jobs.schedule.queue import PROCESS_GONE, SETTLED, STOPPED, NightPlan, Slot, count_failures
-from recurring_eval.errors import RecurringEvalError
+from jobs.app.targets import Target
+from recurring_eval.errors import FitError, NotEnoughDataError, RecurringEvalError
+from storage.file.errors import HistoryError
 from storage.file.history import History
-from storage.ledger.job_runs import JobRun, JobStatus, finish_job, list_job_runs, take_lease
+from storage.ledger.job_runs import (
+    LEASE_EXPIRED,
+    JobRun,
+    JobStatus,
+    finish_job,
+    list_job_runs,
+    take_lease,
+)
+
+RECALIBRATE: Final = "recalibrate"
+REPORT: Final = "report"
+BACKUP: Final = "backup"
+FULL_RUN: Final = "full-run"
+IMPORT: Final = "import"
+HEARTBEAT: Final = "schedule"
+"""Name under which the scheduler notes that it lives."""
+
+SETTLED: Final = (JobStatus.DONE, JobStatus.KEPT)
+STOPPED: Final = "stopped"
+PROCESS_GONE: Final = "process ended"
+INTERRUPTED: Final = (STOPPED, LEASE_EXPIRED, PROCESS_GONE)
+"""How the message of an attempt begins that was cut short."""
+
+
+class StopRequested(BaseException):
+    """Ends a job that takes too long to finish after a request to stop.
+
+    Not an `Exception`: nothing that contains failures may swallow it.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobKey:
+    """What a job is keyed by beside the date; without a target it is for all benchmarks."""
+
+    job: str
+    target: Target | None = None
+
+    @property
+    def benchmark(self) -> str:
+        """Name of the benchmark; empty for all."""
+        return self.target.benchmark if self.target else ""
+
+    @property
+    def family(self) -> str:
+        """Agent family; empty for all."""
+        return self.target.family if self.target else ""
+
+    def __str__(self) -> str:
+        return f"{self.job} of {self.target}" if self.target else self.job
+
+
+Ledger: TypeAlias = dict[JobKey, list[JobRun]]
+
+
+def read_ledger(history: History) -> Ledger:
+    """Every attempt in the ledger, by job, benchmark and family."""
+    ledger: Ledger = {}
+    for run in list_job_runs(history):
+        ledger.setdefault(_key_of(run), []).append(run)
+    return ledger
+
+
+def _key_of(run: JobRun) -> JobKey:
+    target = Target(benchmark=run.benchmark, family=run.agent_family) if run.benchmark else None
+    return JobKey(job=run.job, target=target)
+
+
+def was_interrupted(attempt: JobRun) -> bool:
+    """Whether an attempt was cut short, which is no failure of the job itself."""
+    return attempt.status is JobStatus.FAILED and attempt.message.startswith(INTERRUPTED)
+
+
+def count_failures(attempts: Iterable[JobRun]) -> int:
+    """Count the failed attempts that were not cut short."""
+    return sum(a.status is JobStatus.FAILED and not was_interrupted(a) for a in attempts)
+
+
+def wait_after(failures: int, nights: NightSettings) -> timedelta:
+    """Time to wait after the last of so many failures."""
+    # Twenty doublings are over any limit, and many more would overflow.
+    factor: int = 2 ** min(max(failures - 1, 0), 20)
+    return min(nights.retry_after * factor, nights.longest_retry)
+
+
+def attempt_job(
+    app: App,
+    key: JobKey,
+    day: date,
+    work: Callable[[int], str],
+    *,
+    owner: str,
+    done: Collection[JobStatus] = SETTLED,
+    notes_its_end: bool = False,
+) -> tuple[JobStatus, str] | None:
+    """Do a job once under a lease, note how it went, and contain its failure.
+
+    Parameters
+    ----------
+    app : App
+    key : JobKey
+    day : date
+    work : callable
+        Takes the attempt's id and returns the message of success. Doing it twice must
+        do no harm.
+    owner : str
+        Who holds the lease.
+    done : collection of JobStatus
+        Endings after which there is nothing left to do.
+    notes_its_end : bool
+        Whether `work` itself ends the attempt when it succeeds, in the transaction that
+        stores its result.
+
+    Returns
+    -------
+    tuple of JobStatus and str or None
+        How it ended; None if it is done or somebody else works on it.
+
+    Raises
+    ------
+    HistoryError
+        If the lease cannot be taken.
+    """
+    attempt = take_attempt(app, key, day, owner=owner, done=done)
+    if attempt is None:
+        return None
+    try:
+        status, message = JobStatus.DONE, work(attempt)
+        if notes_its_end:
+            return status, message
+    except (NotEnoughDataError, FitError) as error:
+        status, message = JobStatus.KEPT, str(error)
+    except Exception as error:
+        status, message = JobStatus.FAILED, failure_message(error)
+    except BaseException as error:
+        note_end(app, key, attempt, owner=owner, message=stop_message(error))
+        raise
+    try:
+        end_attempt(app, key, attempt, owner=owner, status=status, message=message)
+    except (HistoryError, OSError) as error:
+        # The lease ends by itself; others take the job up again then.
+        status = JobStatus.FAILED
+        if str(error) != message:
+            message = f"{message}; nor could it be noted in the ledger: {failure_message(error)}"
+    return status, message
+
+
+def take_attempt(
+    app: App,
+    key: JobKey,
+    day: date,
+    *,
+    owner: str,
+    done: Collection[JobStatus] = SETTLED,
+    lease: timedelta | None = None,
+) -> int | None:
+    """Take the lease of a job; None if it is done or somebody else works on it."""
+    with app.open_history() as history, history.transaction():
+        return take_lease(
+            history,
+            job=key.job,
+            benchmark=key.benchmark,
+            family=key.family,
+            date=day,
+            owner=owner,
+            now=app.clock.now(),
+            lease_for=lease or app.settings.schedule.lease,
+            done=done,
+        )
+
+
+def end_attempt(
+    app: App, key: JobKey, attempt: int, *, owner: str, status: JobStatus, message: str
+) -> None:
+    """Note how an attempt ended, and after a failure when the next one may start.
+
+    Raises
+    ------
+    HistoryError
+        If the history cannot be written, or somebody else took the attempt over.
+    """
+    now, nights = app.clock.now(), app.settings.nights_of(key.benchmark)
+    retry_at = None
+    with app.open_history() as history, history.transaction():
+        if status is JobStatus.FAILED and not message.startswith(STOPPED):
+            failures = count_failures(_others_of_the_night(history, key, attempt)) + 1
+            retry_at = now + wait_after(failures, nights) if failures < nights.attempts else None
+        finish_job(
+            history,
+            attempt,
+            status=status,
+            message=message,
+            now=now,
+            owner=owner,
+            retry_at=retry_at,
+        )
+
+
+def _others_of_the_night(history: History, key: JobKey, attempt: int) -> list[JobRun]:
+    found = list_job_runs(history, benchmark=key.benchmark or None, job=key.job)
+    runs = [run for run in found if _key_of(run) == key]
+    days = {run.date for run in runs if run.job_run_id == attempt}
+    return [run for run in runs if run.date in days and run.job_run_id != attempt]
+
+
+def note_end(app: App, key: JobKey, attempt: int, *, owner: str, message: str) -> None:
+    """Note a failure on the way out; an error in doing so must not hide the first one."""
+    with suppress(RecurringEvalError, OSError):
+        end_attempt(app, key, attempt, owner=owner, status=JobStatus.FAILED, message=message)
+
+
+def close_gone(app: App, ledger: Ledger) -> list[JobRun]:
+    """End the attempts whose process has ended on this machine, without waiting for the lease.
+
+    Full runs go on without the process that started them.
+    """
+    gone = [
+        run
+        for key, runs in ledger.items()
+        for run in runs
+        if run.status is JobStatus.RUNNING
+        and key.job != FULL_RUN
+        and run.owner is not None
+        and is_gone(run.owner)
+    ]
+    if gone:
+        with app.open_history() as history, history.transaction():
+            now = app.clock.now()
+            ended = {run.job_run_id for run in list_job_runs(history) if run.finished_at}
+            for run in gone:
+                if run.job_run_id not in ended:
+                    finish_job(
+                        history,
+                        run.job_run_id,
+                        status=JobStatus.FAILED,
+                        message=f"{PROCESS_GONE} before the job did",
+                        now=max(now, run.started_at),
+                    )
+    return gone
+
+
+def failure_message(error: Exception) -> str:
+    """One line about a failure, for the ledger; the traceback on stderr only when debugging."""
+    if debugging():
+        traceback.print_exception(error)
+    text = " ".join(str(error).split())
+    return text if isinstance(error, RecurringEvalError) else f"{type(error).__name__}: {text}"
+
+
+def stop_message(error: BaseException) -> str:
+    """One line about a job that was cut short, for the ledger."""
+    how = "request" if isinstance(error, StopRequested) else type(error).__name__
+    return f"{STOPPED} by {how} before it had finished; nothing of it is stored"
 
 
 def this_process(command: str) -> str:
@@ -62,203 +319,3 @@ def _host() -> str:
     except OSError:
         namespace = ""
     return f"{socket.gethostname()}.{namespace}" if namespace else socket.gethostname()
-
-
-RECALIBRATE: Final = "recalibrate"
-REPORT: Final = "report"
-BACKUP: Final = "backup"
-FULL_RUN: Final = "full-run"
-IMPORT: Final = "import"
-
-
-class StopRequested(BaseException):
-    """Ends a job that takes too long to finish after a request to stop.
-
-    Not an `Exception`: nothing that contains failures may swallow it.
-    """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobKey:
-    """What a job is keyed by beside the date; empty where it is for all."""
-
-    job: str
-    benchmark: str = ""
-    family: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.job} of {self.benchmark} ({self.family})" if self.benchmark else self.job
-
-
-Ledger: TypeAlias = dict[JobKey, list[JobRun]]
-
-
-def plan_of(settings: Settings, benchmark: str) -> NightPlan:
-    """When the nights of a benchmark are and how often failing ones are tried."""
-    nights = settings.nights_of(benchmark)
-    return NightPlan(
-        slot=Slot(at=nights.at, zone=ZoneInfo(nights.zone)),
-        attempts=nights.attempts,
-        retry_after=nights.retry_after,
-        longest_retry=nights.longest_retry,
-        catch_up_days=nights.catch_up_days,
-        lease=settings.schedule.lease,
-    )
-
-
-def latest_only(plan: NightPlan) -> NightPlan:
-    """Plan of a job for which a missed date need not be made up for."""
-    return replace(plan, catch_up_days=0)
-
-
-def read_ledger(history: History) -> Ledger:
-    """Every attempt in the ledger, by job, benchmark and family."""
-    ledger: Ledger = {}
-    for run in list_job_runs(history):
-        key = JobKey(job=run.job, benchmark=run.benchmark, family=run.agent_family)
-        ledger.setdefault(key, []).append(run)
-    return ledger
-
-
-def take_attempt(
-    app: App,
-    key: JobKey,
-    day: date,
-    *,
-    owner: str,
-    done: Collection[JobStatus] = SETTLED,
-    lease: timedelta | None = None,
-) -> int | None:
-    """Take the lease of a job; None if it is done or somebody else works on it."""
-    with app.open_history() as history, history.transaction():
-        return take_lease(
-            history,
-            job=key.job,
-            benchmark=key.benchmark,
-            family=key.family,
-            date=day,
-            owner=owner,
-            now=app.clock.now(),
-            lease_for=lease or app.settings.schedule.lease,
-            done=done,
-        )
-
-
-def end_attempt(
-    app: App, key: JobKey, attempt: int, *, owner: str, status: JobStatus, message: str
-) -> None:
-    """Note how an attempt ended, and after a failure when the next one may start.
-
-    Raises
-    ------
-    HistoryError
-        If the history cannot be written, or somebody else took the attempt over.
-    """
-    now, plan = app.clock.now(), plan_of(app.settings, key.benchmark)
-    retry_at = None
-    with app.open_history() as history, history.transaction():
-        if status is JobStatus.FAILED and not message.startswith(STOPPED):
-            failures = count_failures(_of_the_same_night(history, key, attempt)) + 1
-            retry_at = now + plan.wait_after(failures) if failures < plan.attempts else None
-        finish_job(
-            history,
-            attempt,
-            status=status,
-            message=message,
-            now=now,
-            owner=owner,
-            retry_at=retry_at,
-        )
-
-
-def attempt_job(
-    app: App, key: JobKey, day: date, work: Callable[[], str], *, owner: str
-) -> tuple[JobStatus, str] | None:
-    """Do a job once under a lease and note how it went; contain its failure.
-
-    Parameters
-    ----------
-    app : App
-    key : JobKey
-    day : date
-    work : callable
-        Returns the message of success. Doing it twice must do no harm.
-    owner : str
-
-    Returns
-    -------
-    tuple of JobStatus and str or None
-        How it ended; None if it is done or somebody else works on it.
-    """
-    attempt = take_attempt(app, key, day, owner=owner)
-    if attempt is None:
-        return None
-    try:
-        status, message = JobStatus.DONE, work()
-    except Exception as error:
-        status, message = JobStatus.FAILED, failure_message(error)
-    except BaseException as error:
-        note_end(app, key, attempt, owner=owner, message=stop_message(error))
-        raise
-    end_attempt(app, key, attempt, owner=owner, status=status, message=message)
-    return status, message
-
-
-def note_end(app: App, key: JobKey, attempt: int, *, owner: str, message: str) -> None:
-    """Note a failure on the way out; an error in doing so must not hide the first one."""
-    with suppress(RecurringEvalError, OSError):
-        end_attempt(app, key, attempt, owner=owner, status=JobStatus.FAILED, message=message)
-
-
-def close_gone(app: App, ledger: Ledger, *, keep: Iterable[str] = (FULL_RUN,)) -> list[JobRun]:
-    """End the attempts whose process has ended on this machine, without waiting for the lease.
-
-    Jobs in `keep` go on without the process that started them.
-    """
-    gone = [
-        run
-        for runs in ledger.values()
-        for run in runs
-        if run.status is JobStatus.RUNNING
-        and run.job not in keep
-        and run.owner is not None
-        and is_gone(run.owner)
-    ]
-    if gone:
-        with app.open_history() as history, history.transaction():
-            now = app.clock.now()
-            ended = {run.job_run_id for run in list_job_runs(history) if run.finished_at}
-            for run in gone:
-                if run.job_run_id not in ended:
-                    finish_job(
-                        history,
-                        run.job_run_id,
-                        status=JobStatus.FAILED,
-                        message=f"{PROCESS_GONE} before the job did",
-                        now=max(now, run.started_at),
-                    )
-    return gone
-
-
-def failure_message(error: Exception) -> str:
-    """One line about a failure, for the ledger; the traceback on stderr only when debugging."""
-    if debugging():
-        traceback.print_exception(error)
-    text = " ".join(str(error).split())
-    return text if isinstance(error, RecurringEvalError) else f"{type(error).__name__}: {text}"
-
-
-def stop_message(error: BaseException) -> str:
-    """One line about a job that was cut short, for the ledger."""
-    how = "request" if isinstance(error, StopRequested) else type(error).__name__
-    return f"{STOPPED} by {how} before it had finished; nothing of it is stored"
-
-
-def _of_the_same_night(history: History, key: JobKey, attempt: int) -> list[JobRun]:
-    runs = [
-        run
-        for run in list_job_runs(history, benchmark=key.benchmark or None, job=key.job)
-        if (run.benchmark, run.agent_family) == (key.benchmark, key.family)
-    ]
-    days = {run.date for run in runs if run.job_run_id == attempt}
-    return [run for run in runs if run.date in days and run.job_run_id != attempt]

@@ -94,7 +94,7 @@ def _status(
     good = [run for run in full if not run.under_covered]
     calibrations = list_calibrations(history, target.benchmark, target.family)
     current = calibrations[-1] if calibrations else None
-    key = JobKey(job=RECALIBRATE, benchmark=target.benchmark, family=target.family)
+    key = JobKey(job=RECALIBRATE, target=target)
     nights = ledger.get(key, [])
     return TargetStatus(
         benchmark=target.benchmark,

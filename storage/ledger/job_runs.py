@@ -125,6 +125,8 @@ def finish_job(
 
 
 ATTEMPT: Final = "job = ? AND benchmark = ? AND agent_family = ? AND job_date = ?"
+LEASE_EXPIRED: Final = "lease expired"
+"""Message of an attempt that was taken over by another process."""
 LONGEST_LEASES: Final = 2
 """A lease that ends later than this many lease times from now comes from a clock ahead of ours."""
 
@@ -172,7 +174,7 @@ def take_lease(
     for job_run_id, status, holder, expires_at in rows:
         if JobStatus(status) is not JobStatus.RUNNING:
             continue
-        if holder not in (None, owner) and _is_valid(from_store(expires_at), now, lease_for):
+        if holder not in (None, owner) and lease_holds(from_store(expires_at), now, lease_for):
             return None
         _close(history, job_run_id, now)
     attempt = start_job(history, job=job, benchmark=benchmark, family=family, date=date, now=now)
@@ -250,7 +252,8 @@ def expired_leases(history: History, *, now: datetime) -> list[tuple[str, str, s
     )
 
 
-def _is_valid(expires_at: datetime | None, now: datetime, lease_for: timedelta) -> bool:
+def lease_holds(expires_at: datetime | None, now: datetime, lease_for: timedelta) -> bool:
+    """Whether a lease of that length keeps others out at `now`."""
     if expires_at is None:
         return False
     return now < expires_at <= now + LONGEST_LEASES * lease_for
@@ -260,11 +263,12 @@ def _close(history: History, job_run_id: int, now: datetime) -> None:
     history.execute(
         "UPDATE job_run SET status = ?, message = ?, finished_at = greatest(?, started_at)"
         " WHERE job_run_id = ?",
-        [JobStatus.FAILED.value, "lease expired", to_utc(now, "`now`"), job_run_id],
+        [JobStatus.FAILED.value, LEASE_EXPIRED, to_utc(now, "`now`"), job_run_id],
     )
 
 
 __all__ = [
+    "LEASE_EXPIRED",
     "JobRun",
     "JobStatus",
     "beat",
@@ -273,6 +277,7 @@ __all__ = [
     "finish_job",
     "job_done",
     "last_beat",
+    "lease_holds",
     "list_job_runs",
     "renew_lease",
     "require_lease",

@@ -26,7 +26,7 @@ import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from storage.file.history import History
-from storage.runs import write_runs
+from storage.runs.runs import write_runs
 from tests.durability.work import BENCHMARK, run_log
 history = History.open(Path(sys.argv[1]))
 for number in range(5):

@@ -343,7 +343,7 @@ def test_a_night_in_the_past_leaves_the_published_subsets_of_later_data(imported
 def test_dates_and_windows_that_make_no_sense(imported):
     before = tables(imported)
     for arguments, message in (
-        (("--as-of", "2999-01-01"), "2999-01-01 is to come; today is"),
+        (("--as-of", "2999-01-01"), "2999-01-01 is in the future; today is"),
         (("--as-of", "0001-01-01"), "--as-of 0001-01-01 is before 1970"),
         (("--as-of", "yesterday"), "--as-of 'yesterday' is not a date; write it as 2026-11-29"),
         (("--as-of", str(AS_OF), "--window", "4w"), "window '4w' is not a number of days"),

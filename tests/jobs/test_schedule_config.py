@@ -5,7 +5,7 @@ from datetime import time, timedelta
 import pytest
 
 from jobs.app.config_file import load_settings
-from jobs.app.config_schedule import fill_in
+from jobs.schedule.full_runs import fill_in
 from recurring_eval.errors import InputError
 
 
