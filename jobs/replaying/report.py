@@ -1,4 +1,4 @@
-"""What a replay prints and writes: document, table, CSV files."""
+"""What a replay prints and writes: JSON document, table, CSV files and page."""
 
 import io
 import math
@@ -12,7 +12,6 @@ from jobs.app.console import to_json
 from jobs.app.whole_file import csv_text, write_whole
 from jobs.pages.replay import replay_page
 from jobs.replaying.replay import Replay
-from recurring_eval.replay.compare import PairedComparison
 from recurring_eval.replay.splits import EVERYONE
 from recurring_eval.replay.summary import MetricRow
 from reports.render import render_replay
@@ -28,6 +27,8 @@ _METRICS: Final = (
     "width_90_pp",
 )
 _WIDTH: Final = 132
+PAGE: Final = "replay.html"
+DOCUMENT: Final = "replay.json"
 
 
 def document(result: Replay, *, show_folds: bool = False) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def document(result: Replay, *, show_folds: bool = False) -> dict[str, Any]:
         "seed": setup.seed,
         "n_seeds": len(setup.seeds),
         "described": setup.described,
-        "comparisons": [_comparison(pair) for pair in result.comparisons],
+        "comparisons": [asdict(pair) for pair in result.comparisons],
         "verdict": advice.verdict,
         "sentences": advice.sentences,
         "k_for_pp": {
@@ -102,7 +103,7 @@ def text(result: Replay, *, show_folds: bool = False) -> list[str]:
 def csv_files(result: Replay) -> dict[str, str]:
     """CSV text by file name."""
     rows = [row_document(result, row) for row in result.rows]
-    pairs = [_comparison(pair) for pair in result.comparisons]
+    pairs = [asdict(pair) for pair in result.comparisons]
     matrix = result.data.matrix
     targets = [
         (
@@ -149,10 +150,6 @@ def csv_files(result: Replay) -> dict[str, str]:
 def _csv_of(records: Sequence[dict[str, Any]]) -> str:
     header = tuple(records[0]) if records else ()
     return csv_text(header, [tuple(record.values()) for record in records])
-
-
-def _comparison(pair: PairedComparison) -> dict[str, Any]:
-    return asdict(pair)
 
 
 def _metric_tables(result: Replay) -> list[str]:
@@ -246,10 +243,6 @@ def _number(value: float, digits: int = 2, *, sign: bool = False) -> str:
 
 def _percent(value: float) -> str:
     return "–" if math.isnan(value) else f"{100 * value:.1f}%"
-
-
-PAGE: Final = "replay.html"
-DOCUMENT: Final = "replay.json"
 
 
 def write_files(app: App, result: Replay, content: Mapping[str, Any], folder: Path) -> Path:
