@@ -1,4 +1,4 @@
-"""Write run logs as a long Parquet table that `import` reads."""
+"""The demo: a simulated history is imported, recalibrated, and a release is tested on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -110,7 +110,7 @@ class Demo:
 
 
 def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
-    """Simulate 52 days, live through a few nights and a release, and tell what happened.
+    """Simulate 52 days, a few nights and a release, and return the story with its figures.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
             f"5. The candidate answered those {K} questions instead of {options.n_questions}; "
             "`estimate` said:",
             f"   {describe(estimate)[0]}",
-            f"6. Then the full run came in: {100 * row.full_pass_rate:.1f} %.",
+            f"6. Then the candidate ran in full: {100 * row.full_pass_rate:.1f} %.",
             f"7. `check` found the estimate off by {row.error_pp:+.1f} pp, {verdict} its interval.",
             f"8. The night after refitted with it; the reports of all nights: {index_path(app)}",
             f"Try more: cd {folder}; recurring-eval status; recurring-eval subset --k 100",

@@ -1,4 +1,4 @@
-"""The daemon: APScheduler decides when to look, the main thread looks and works.
+"""The daemon: APScheduler rings, the main thread checks what is due and does it.
 
 APScheduler keeps nothing (its job store is memory; the ledger is ours) and does
 nothing but ring: at every benchmark's slot and every `check_every`. The main thread

@@ -81,7 +81,7 @@ def _error(page: NightlyPage) -> Figure:
             "Right: how often the interval held the full pass rate. Marks well under the dashed "
             "line mean intervals are too narrow; few runs scatter widely.",
             "Filled: later runs of the window replayed against earlier ones. Rings: real full "
-            "runs checked against the calibration in force before them.",
+            "runs checked against the calibration in use before them.",
         ),
         empty="Nothing to compare yet: errors appear once the window holds enough full runs to "
         "replay, or a full run has been checked with “recurring-eval check”.",

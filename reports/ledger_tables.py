@@ -11,10 +11,10 @@ MAX_FLAG_ROWS = 100
 MAX_LEDGER_ROWS = 40
 
 _FLAG_WORDS: tuple[tuple[FlagKind, str, str], ...] = (
-    ("flaky", "Flaky", "Verdict changes between runs that should agree: look at the test."),
+    ("flaky", "Flaky", "Verdict changes between runs that should agree: check the test."),
     ("few-responses", "Few responses", "Too few valid verdicts to trust the difficulty."),
     ("all-fail", "All fail", "No run of the window passed: too hard, or broken."),
-    ("all-pass", "All pass", "Every run of the window passed: they tell runs apart no more."),
+    ("all-pass", "All pass", "Every run of the window passed: they no longer distinguish runs."),
 )
 
 

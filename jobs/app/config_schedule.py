@@ -109,7 +109,7 @@ class ScheduleSettings(NightSettings):
     Attributes
     ----------
     check_every : timedelta
-        How often the daemon looks at the ledger, watched folders and commands.
+        How often the daemon checks the ledger, watched folders and commands.
     heartbeat_every : timedelta
     lease : timedelta
         How long a job may go on before another process may take it over.

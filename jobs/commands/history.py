@@ -1,4 +1,4 @@
-"""The commands that look after the history's files: backup, restore, migrate, export, ..."""
+"""The commands that maintain the history: backup, restore, migrate, export, compact, retain, ..."""
 
 from pathlib import Path
 from typing import Annotated
@@ -151,7 +151,7 @@ def retain(
     kept = app.settings.retention.verdicts_days if days is None else days
     if kept is None:
         raise InputError(
-            "for how long are verdicts kept? Set `verdicts_days` in [retention], or give --days"
+            "no retention is configured; set `verdicts_days` in [retention], or pass --days N"
         )
     now = app.clock.now()
     with app.open_history() as history:

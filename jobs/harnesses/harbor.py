@@ -207,7 +207,7 @@ class Harbor:
                 + ", ".join(trials.broken[:_SHOWN])
             )
         if not trials.results:
-            raise InputError("has no trial that came to an end")
+            raise InputError("has no finished trial")
         groups: dict[Place, list[JsonObject]] = {}
         for trial in trials.results:
             groups.setdefault(place_of(trial), []).append(trial)

@@ -192,12 +192,12 @@ def _unknown(benchmark: str, unknown: frozenset[str], *, is_all: bool) -> str:
     listed = _listed(sorted(unknown))
     if is_all:
         return (
-            f"benchmark {benchmark!r} knows none of its {len(unknown)} questions: {listed}; is it "
-            "of another benchmark (--benchmark NAME, a new one with --create)? "
+            f"none of the file's {len(unknown)} questions is in benchmark {benchmark!r}: {listed}; "
+            "does it belong to another benchmark (--benchmark NAME, a new one with --create)? "
             "If not, --extend-bank adds them"
         )
     return (
-        f"benchmark {benchmark!r} does not know {len(unknown)} of its questions: {listed}; "
+        f"benchmark {benchmark!r} lacks {len(unknown)} of the file's questions: {listed}; "
         "--extend-bank adds them"
     )
 

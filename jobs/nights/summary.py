@@ -18,7 +18,7 @@ def summary_of_night(
         _sources(fitted),
     ]
     if window.stretched:
-        parts.append("window stretched back to hold more runs")
+        parts.append("window extended backwards to hold more runs")
     if window.under_covered:
         n = len(window.under_covered)
         parts.append(f"{n} under-covered {'run' if n == 1 else 'runs'} kept out")
@@ -38,11 +38,11 @@ def summary_of_night(
 def _several_abilities(fitted: NightlyModel) -> str:
     model = fitted.mirt
     if model is None:
-        return f"no multidimensional model: {fitted.without_mirt}"
+        return f"no M2PL: {fitted.without_mirt}"
     unsettled = "" if model.converged else ", not converged"
     return (
-        f"multidimensional model with {model.n_dimensions} abilities, "
-        f"slope sd {model.discrimination_sd:g}{unsettled}"
+        f"M2PL with {model.n_dimensions} dimensions, "
+        f"discrimination SD {model.discrimination_sd:g}{unsettled}"
     )
 
 

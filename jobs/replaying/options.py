@@ -1,4 +1,4 @@
-"""What a replay was asked to do, and what it does where it was not told."""
+"""The options of a replay, with their defaults, and the plan that follows from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class ReplayOptions:
     n_folds, n_splits, n_seeds : int or None
     seed : int
     family : str or None
-        The calibrating family of a transfer, else the only one to look at.
+        The calibrating family of a transfer, else the only one replayed.
     """
 
     protocol: str | None = None

@@ -62,7 +62,7 @@ def document(result: Replay, *, show_folds: bool = False) -> dict[str, Any]:
 
 
 def row_document(result: Replay, row: MetricRow) -> dict[str, Any]:
-    """One row; with its group where the protocol tells groups apart."""
+    """One row; with its group where the protocol has several."""
     group = {} if result.setup.plan.group_names == (EVERYONE,) else {"group": row.group}
     return {
         **group,

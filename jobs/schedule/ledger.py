@@ -285,7 +285,7 @@ def this_process(command: str) -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether the process of that name has certainly ended; False where that cannot be told."""
+    """Whether the process of that name has certainly ended; False where that is unknown."""
     found = re.fullmatch(r"[^@]*@(.*):(\d+):(\w*)", owner)
     if found is None or found[1] != _host():
         return False

@@ -1,6 +1,6 @@
 """Import the files that appear in watched folders: each content once, and only when at rest.
 
-A file is taken when two looks at least `settle` apart found the same size, change
+A file is taken when two checks at least `settle` apart found the same size, change
 time and inode. What was taken is remembered while the process lives; after a restart
 files whose content the history knows are passed over, and importing others again is
 a no-op. A refused file is tried again when it changes or the scheduler restarts.
@@ -62,11 +62,11 @@ class FolderWatch:
         return [(self.watches[number], paths) for number, paths in sorted(ready.items())]
 
     def take(self, path: Path) -> None:
-        """Remember a file, as it was last looked at, as dealt with."""
+        """Remember a file, as it was last seen, as dealt with."""
         self._taken[path] = self._seen[path][0]
 
     def has_new(self) -> bool:
-        """Whether the last look found files that were not taken."""
+        """Whether the last check found files that were not taken."""
         return any(self._taken.get(path) != seen for path, (seen, _) in self._seen.items())
 
     def _files(self, watch: WatchSettings) -> Iterator[tuple[Path, Look]]:

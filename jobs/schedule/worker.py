@@ -48,7 +48,7 @@ class LogConsole(Console):
     """Console of the jobs of a daemon: notes become events, progress is left out."""
 
     def progress(self, text: str) -> None:
-        """Leave it out; the log tells the outcome."""
+        """Leave it out; the outcome is logged."""
 
     def note(self, text: str) -> None:
         """Log it."""

@@ -81,7 +81,7 @@ def show_status(
 
 
 def scheduler_state(app: App) -> SchedulerStatus:
-    """Tell whether a scheduler is at work on this history."""
+    """Find whether a scheduler is at work on this history."""
     with app.open_history(read_only=True) as history:
         return scheduler_status(history, app.settings, app.clock.now())
 
@@ -130,7 +130,7 @@ def _status(
 
 
 def describe_status(states: list[TargetStatus]) -> list[str]:
-    """Say it in a few lines per benchmark."""
+    """Describe every benchmark in a few lines, for people."""
     if not states:
         return ["The history is empty. Next: recurring-eval import FILE_OR_FOLDER --benchmark NAME"]
     lines = []

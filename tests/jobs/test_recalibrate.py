@@ -98,7 +98,7 @@ def test_a_window_counts_days_back_from_the_night(imported):
     (result,) = recalibrated(imported, "--as-of", str(AS_OF), "--window", "4d")
     runs = expected_runs(imported, AS_OF - timedelta(days=3), AS_OF)
     assert list(latest(imported).model.run_ids) == runs
-    assert "stretched" not in result["message"]
+    assert "extended" not in result["message"]
 
 
 def test_a_window_is_stretched_to_the_configured_minimum(imported):
@@ -106,7 +106,7 @@ def test_a_window_is_stretched_to_the_configured_minimum(imported):
     config.write_text(config.read_text().replace("minimum_runs = 4", "minimum_runs = 12"))
     (result,) = recalibrated(imported, "--as-of", str(AS_OF), "--window", "1d")
     assert list(latest(imported).model.run_ids) == expected_runs(imported, night_of(1), AS_OF)[-12:]
-    assert "stretched back" in result["message"]
+    assert "extended backwards" in result["message"]
 
 
 def test_a_night_that_is_done_is_left_alone(calibrated):
