@@ -26,6 +26,7 @@ _METRICS: Final = (
     "coverage_90",
     "width_90_pp",
 )
+_TARGET_FIGURES: Final = ("full_pass_rate", "estimate", "absolute_error_pp", "worst_error_pp")
 _WIDTH: Final = 132
 PAGE: Final = "replay.html"
 DOCUMENT: Final = "replay.json"
@@ -106,44 +107,22 @@ def csv_files(result: Replay) -> dict[str, str]:
     pairs = [asdict(pair) for pair in result.comparisons]
     matrix = result.data.matrix
     targets = [
-        (
-            row.group,
-            row.method,
-            row.budget,
-            row.k,
-            matrix.run_ids[run],
-            matrix.agents[run],
-            *(
-                float(getattr(row.targets, name)[i])
-                for name in (
-                    "full_pass_rate",
-                    "estimate",
-                    "absolute_error_pp",
-                    "worst_error_pp",
-                )
-            ),
-        )
+        {
+            "group": row.group,
+            "method": row.method,
+            "budget": row.budget,
+            "k": row.k,
+            "run_id": matrix.run_ids[run],
+            "agent": matrix.agents[run],
+            **{name: float(getattr(row.targets, name)[i]) for name in _TARGET_FIGURES},
+        }
         for row in result.rows
         for i, run in enumerate(row.targets.rows)
     ]
     return {
         "rows.csv": _csv_of(rows),
         "comparisons.csv": _csv_of(pairs),
-        "targets.csv": csv_text(
-            (
-                "group",
-                "method",
-                "budget",
-                "k",
-                "run_id",
-                "agent",
-                "full_pass_rate",
-                "estimate",
-                "absolute_error_pp",
-                "worst_error_pp",
-            ),
-            targets,
-        ),
+        "targets.csv": _csv_of(targets),
     }
 
 
