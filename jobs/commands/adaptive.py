@@ -45,7 +45,7 @@ def start(
     ] = None,
     agent: Annotated[
         str | None,
-        typer.Option(metavar="A", help="Who is evaluated.", show_default="unknown"),
+        typer.Option(metavar="A", help="Name of the agent evaluated.", show_default="unknown"),
     ] = None,
     seed: Annotated[
         int | None,
@@ -191,13 +191,13 @@ def finish(
         typer.Option("--give-up", help="Close it without storing a run.", show_default=False),
     ] = False,
     early: Annotated[
-        bool, typer.Option("--early", help="Before k valid verdicts.", show_default=False)
+        bool, typer.Option("--early", help="Finish before k valid verdicts.", show_default=False)
     ] = False,
     purpose: Annotated[
         str | None,
         typer.Option(
             metavar="P",
-            help="Of the run: routine, candidate or experiment.",
+            help="Purpose of the run: routine, candidate or experiment.",
             show_default="as the rules say, else routine",
         ),
     ] = None,

@@ -40,10 +40,10 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare full runs with what fewer questions would have said.
+    """Compare full runs with the estimates that fewer questions would have given.
 
-    Each run is judged by the newest calibration and subsets that knew nothing
-    of it yet, from its own verdicts: on the subsets' questions, and on those that
+    Each run is estimated from its own verdicts, under the newest calibration and
+    subsets whose data end before it: on the subsets' questions, and on those that
     `hspr` would have asked, which takes about a second per run.
     """
     from jobs.app.app import start_app

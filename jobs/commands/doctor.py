@@ -10,15 +10,13 @@ from jobs.commands.options import ConfigOption, JsonOption, QuietOption
 def run(
     accept_loss: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHY", help="Go on without commits that are lost; the reason is kept."
-        ),
+        typer.Option(metavar="WHY", help="Continue without lost commits; the reason is recorded."),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Check that everything stored is whole, and will stay so; exit status 1 on a fault."""
+    """Check that everything stored is intact, and stays so; exit status 1 on a fault."""
     from jobs.app.console import EXIT_ERROR, Console
     from jobs.upkeep.own_packages import foreign_packages
 
@@ -36,7 +34,7 @@ def run(
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if accept_loss is not None:
         if not accept_loss.strip():
-            raise InputError("say with --accept-loss why the loss is accepted")
+            raise InputError("--accept-loss needs the reason why the loss is accepted")
         history, reason = app.settings.history, accept_loss.strip()
         loss = give_up(history, reason=reason, now=app.clock.now())
         app.console.progress(f"given up: {loss.lost}" if loss else "nothing is lost")

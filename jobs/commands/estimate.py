@@ -17,7 +17,7 @@ def run(
     ],
     subset: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="The subset it was asked [default: as it says]."),
+        typer.Option(metavar="ID", help="Subset the run was asked [default: as it records]."),
     ] = None,
     method: Annotated[
         str, typer.Option(metavar="M", help="auto, or a method such as stratified+weighted.")

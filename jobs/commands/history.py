@@ -86,7 +86,7 @@ def migrate(
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Created if it does not exist.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Created if missing.")],
     format: Annotated[  # noqa: A002  # the option's name
         str, typer.Option("--format", metavar="F", help="parquet or csv.")
     ] = "parquet",
@@ -120,7 +120,7 @@ def compact(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Rewrite the history without the space that deleted rows left."""
+    """Rewrite the history without the space of deleted rows."""
     from jobs.app.app import start_app
     from storage.file.compact import compact as compact_file
 

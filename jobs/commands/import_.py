@@ -78,7 +78,7 @@ def run(
 
     A table has a row per run, question and trial, in columns such as run_id,
     question_id, verdict (pass, fail, error, timeout, ...) and started_at; trial,
-    agent and benchmark may follow. A log that is wrong is refused whole;
+    agent and benchmark may follow. An invalid log is refused whole;
     importing a log again changes nothing.
     """
     from jobs.app.app import start_app

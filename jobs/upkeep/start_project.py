@@ -14,7 +14,7 @@ CONFIG_TEXT: Final = """\
 # deleted without effect. Command-line flags win over environment variables
 # (RECURRING_EVAL_SEED, RECURRING_EVAL_DEFAULTS__LEVEL, ...), which win over this file.
 
-# Where runs and verdicts are kept, and where reports go; from this file's folder.
+# Where runs and verdicts are kept, and where reports go; relative to this file's folder.
 history = "history.duckdb"
 reports = "recurring-eval-reports"
 
@@ -61,8 +61,8 @@ use = "majority"
 # timeout = "fail"
 
 # `recurring-eval schedule` recalibrates every benchmark each night at this time of
-# its zone, makes up for nights it missed up to catch_up_days back, tries a failed
-# night again (retry_after, twice that, ... up to longest_retry) until `attempts`
+# its zone, makes up for nights it missed up to catch_up_days back, retries a
+# failed night (after retry_after, twice that, ... up to longest_retry) until `attempts`
 # failed, writes the report, backs up, and raises an alert after alert_after without
 # a successful night. [benchmark.NAME.schedule] takes the keys of the first part.
 [schedule]
