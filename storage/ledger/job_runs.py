@@ -267,25 +267,6 @@ def _close(history: History, job_run_id: int, now: datetime) -> None:
     )
 
 
-__all__ = [
-    "LEASE_EXPIRED",
-    "JobRun",
-    "JobStatus",
-    "beat",
-    "due_retry",
-    "expired_leases",
-    "finish_job",
-    "job_done",
-    "last_beat",
-    "lease_holds",
-    "list_job_runs",
-    "renew_lease",
-    "require_lease",
-    "start_job",
-    "take_lease",
-]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
     """One attempt of a job; an empty benchmark or family means all of them."""
