@@ -75,7 +75,7 @@ class Journal:
 
 
 def open_journal(folder: Path, mark: str, *, resume: bool) -> tuple[Journal, Done]:
-    """Begin a journal, or go on with the one in `folder`.
+    """Begin a journal, or continue the one in `folder`.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def open_journal(folder: Path, mark: str, *, resume: bool) -> tuple[Journal, Don
     Raises
     ------
     InputError
-        If there is no journal to go on with, it is of other data or options, or damaged.
+        If there is no journal to continue, or it is of other data or options, or damaged.
     """
     path = folder / JOURNAL
     done: Done = {}
@@ -124,14 +124,14 @@ def _read(path: Path, mark: str) -> tuple[Done, int]:
         if head["fingerprint"] != mark or head["format"] != _FORMAT:
             raise InputError(
                 f"{path}: belongs to other data or options; "
-                "leave out --resume to begin anew, or choose another --output"
+                "leave out --resume to start over, or choose another --output"
             )
         for line in lines[1:]:
             key, estimates = _from_json(json.loads(line))
             done[key, estimates.seed] = estimates
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{path}: is damaged ({type(error).__name__}); leave out --resume to begin anew"
+            f"{path}: is damaged ({type(error).__name__}); leave out --resume to start over"
         ) from None
     return done, len(whole)
 

@@ -180,7 +180,7 @@ def _methods(text: str | None) -> tuple[str, ...]:
         return tuple(name for name in DEFAULT_METHODS if name in known)
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise InputError("no method is given; write for example random,stratified")
+        raise InputError("no method is named; write for example random,stratified")
     _refuse_twice(names)
     for name in names:
         replay_method_named(name)
@@ -190,4 +190,4 @@ def _methods(text: str | None) -> tuple[str, ...]:
 def _refuse_twice(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"method {name} is there twice; give it once")
+            raise InputError(f"method {name} is listed twice; list it once")

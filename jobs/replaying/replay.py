@@ -78,7 +78,7 @@ def replay(
     InputError, NotEnoughDataError
     """
     if resume and output is None:
-        raise InputError("--resume goes on with the journal in a folder; name it with --output")
+        raise InputError("--resume continues from a journal; name its folder with --output")
     if n_jobs < 1:
         raise InputError(f"{n_jobs} jobs; take at least 1")
     data = _load(app, options, path=path, benchmark=benchmark)
@@ -136,14 +136,14 @@ def _compute(
     if output is not None:
         journal, done = open_journal(output, fingerprint(data, setup), resume=resume)
         if done:
-            app.console.progress(f"{len(done)} folds and seeds were done before")
+            app.console.progress(f"{len(done)} folds and seeds are in the journal already")
 
     with journal or nullcontext(), parallel_backend(app.settings.replay):
         try:
             return run_tasks(data, setup, done, journal=journal, progress=progress)
         except KeyboardInterrupt:
             if output is not None:
-                app.console.note(f"stopped; go on with --output {output} --resume")
+                app.console.note(f"stopped; continue with --output {output} --resume")
             raise
 
 
