@@ -28,55 +28,14 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, PASS, RunLog, RunPurpose
 from recurring_eval.simulate import SimulationOptions, simulate_history, simulated_logs
 
-
-def write_long_table(path: Path, logs: Sequence[RunLog]) -> None:
-    """Write one row per run, question and trial.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder is made when missing.
-    logs : sequence of RunLog
-        At least one.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.concat_tables([_table(log) for log in logs]), path)
-
-
-def _table(log: RunLog) -> pa.Table:
-    n = len(log.outcome)
-    reasons = np.array([*log.reasons, None], dtype=object)[log.reason_index]
-    questions = np.array(log.question_ids, dtype=object)[log.question_index]
-    passed = pa.array(log.outcome == PASS, mask=log.outcome == MISSING)
-
-    def constant(value: str | None) -> pa.Array:
-        return pa.array([value] * n, pa.string())
-
-    return pa.table(
-        {
-            "benchmark": constant(log.benchmark),
-            "run_id": constant(log.run_key),
-            "question_id": pa.array(questions, pa.string()),
-            "trial": pa.array(log.trial),
-            "passed": passed,
-            "error": pa.array(reasons, pa.string()),
-            "started_at": pa.array([log.started_at] * n, pa.timestamp("us", tz="UTC")),
-            "agent": constant(log.agent),
-            "config_hash": constant(log.agent_config or None),
-            "agent_family": constant(log.agent_family),
-            "purpose": constant(log.purpose.value),
-            "subset_id": constant(log.subset_id),
-            "session_id": constant(log.session_id),
-        }
-    )
-
-
 DEMO_FOLDER: Final = "recurring-eval-demo"
 BENCHMARK: Final = "demo-benchmark"
 K: Final = 200
 NIGHTS: Final = 3
 CANDIDATE_DAY: Final = 46
 """Day on which the release candidate is tested; the days before it are history."""
+_OPTIONS: Final = ImportOptions(create=True)
+_PATHS: Final = ("history", "reports")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +141,6 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
     )
 
 
-_OPTIONS: Final = ImportOptions(create=True)
-_PATHS: Final = ("history", "reports")
-
-
 def _free_folder(folder: Path | None) -> Path:
     if folder is None:
         number = 1
@@ -246,4 +201,46 @@ def _only(log: RunLog, asked: set[str], *, subset_id: str) -> RunLog:
         reason_index=log.reason_index[rows],
         duration_s=log.duration_s[rows],
         cost=log.cost[rows],
+    )
+
+
+def write_long_table(path: Path, logs: Sequence[RunLog]) -> None:
+    """Write one row per run, question and trial.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made when missing.
+    logs : sequence of RunLog
+        At least one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.concat_tables([_table(log) for log in logs]), path)
+
+
+def _table(log: RunLog) -> pa.Table:
+    n = len(log.outcome)
+    reasons = np.array([*log.reasons, None], dtype=object)[log.reason_index]
+    questions = np.array(log.question_ids, dtype=object)[log.question_index]
+    passed = pa.array(log.outcome == PASS, mask=log.outcome == MISSING)
+
+    def constant(value: str | None) -> pa.Array:
+        return pa.array([value] * n, pa.string())
+
+    return pa.table(
+        {
+            "benchmark": constant(log.benchmark),
+            "run_id": constant(log.run_key),
+            "question_id": pa.array(questions, pa.string()),
+            "trial": pa.array(log.trial),
+            "passed": passed,
+            "error": pa.array(reasons, pa.string()),
+            "started_at": pa.array([log.started_at] * n, pa.timestamp("us", tz="UTC")),
+            "agent": constant(log.agent),
+            "config_hash": constant(log.agent_config or None),
+            "agent_family": constant(log.agent_family),
+            "purpose": constant(log.purpose.value),
+            "subset_id": constant(log.subset_id),
+            "session_id": constant(log.session_id),
+        }
     )

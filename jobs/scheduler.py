@@ -42,8 +42,9 @@ log = logging.getLogger(__name__)
 ROUND: Final = "round"
 STOP: Final = "stop"
 NIGHT: Final = "night of "
+LOOK_AGAIN_S: Final = 0.5
 BACKWARDS: Final = timedelta(seconds=5)
-"""A clock that is set right by less than this is not worth a word."""
+"""A clock that is put back by less than this is not reported."""
 
 
 class SlotTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no types
@@ -207,9 +208,6 @@ class Daemon:
 
 def _warn_missed(event: Event) -> None:
     log.warning("timer %s did not ring in time; the ledger decides what is due", event.job_id)
-
-
-LOOK_AGAIN_S = 0.5
 
 
 def make_worker(app: App) -> Worker:
