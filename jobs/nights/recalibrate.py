@@ -18,6 +18,7 @@ from jobs.schedule.ledger import (
     this_process,
 )
 from recurring_eval.errors import InputError
+from storage.calibrations.calibration_records import CalibrationRecord
 from storage.calibrations.calibrations import calibration_on, latest_calibration
 from storage.file.errors import HistoryError
 from storage.ledger.job_runs import JobStatus, list_job_runs
@@ -196,18 +197,11 @@ def _left_alone(app: App, night: Night, done: Collection[JobStatus]) -> Recalibr
             if run.agent_family == target.family and run.date == night.day
         ]
         current = calibration_on(history, target.benchmark, target.family, night.day)
-    settled = any(run.status in done for run in attempts)
+    if any(run.status in done for run in attempts):
+        return _unchanged(night, current, status="already done", message="use --force to refit")
     holders = [run.owner for run in attempts if run.status is JobStatus.RUNNING]
     who = holders[0] if holders else "another process"
-    return Recalibration(
-        benchmark=target.benchmark,
-        agent_family=target.family,
-        date=night.day,
-        status="already done" if settled else "running",
-        calibration_id=None if current is None else current.calibration_id,
-        n_runs=0 if current is None else current.n_runs,
-        message="use --force to refit" if settled else f"{who} works on it",
-    )
+    return _unchanged(night, current, status="running", message=f"{who} works on it")
 
 
 def _without_result(app: App, night: Night, status: JobStatus, message: str) -> Recalibration:
@@ -219,12 +213,18 @@ def _without_result(app: App, night: Night, status: JobStatus, message: str) -> 
         status = JobStatus.FAILED
         if str(error) not in message:
             message = f"{message}; {failure_message(error)}"
+    return _unchanged(night, previous, status=status.value, message=message)
+
+
+def _unchanged(
+    night: Night, current: CalibrationRecord | None, *, status: str, message: str
+) -> Recalibration:
     return Recalibration(
-        benchmark=target.benchmark,
-        agent_family=target.family,
+        benchmark=night.target.benchmark,
+        agent_family=night.target.family,
         date=night.day,
-        status=status.value,
-        calibration_id=None if previous is None else previous.calibration_id,
-        n_runs=0 if previous is None else previous.n_runs,
+        status=status,
+        calibration_id=None if current is None else current.calibration_id,
+        n_runs=0 if current is None else current.n_runs,
         message=message,
     )
