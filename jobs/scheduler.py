@@ -85,7 +85,7 @@ class Timers:
                 raise RuntimeError(f"timer {job.id} would be dropped when late")
 
     def arm(self, benchmarks: Iterable[str]) -> None:
-        """Set the timers anew from the time of now."""
+        """Set the timers anew from the current time."""
         every = int(self._settings.schedule.check_every.total_seconds())
         wanted: dict[str, BaseTrigger] = {ROUND: IntervalTrigger(seconds=every, timezone=UTC)}
         for name in benchmarks:
@@ -108,7 +108,7 @@ class Timers:
 
 
 class Daemon:
-    """Rounds until a signal asks to stop."""
+    """Runs the worker's rounds until a signal asks to stop."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -228,7 +228,7 @@ def run_scheduler(app: App) -> None:
 
 
 def run_once(app: App) -> bool:
-    """Do what is due now and see the full runs that it starts through.
+    """Do what is due now, and wait for the full runs that it starts.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 def _once(app: App, worker: Worker) -> bool:
     worker.watch.look(app.clock.now())
     if worker.watch.has_new():
-        # A file is taken only if it rests between two looks.
+        # A file is taken only if it rests between two checks.
         time.sleep(max(watch.settle for watch in app.settings.watch).total_seconds())
     fine = worker.round()
     while worker.full_runs.running:

@@ -28,7 +28,7 @@ SEEDS_OTHERWISE: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOptions:
-    """Options as the user gave them; None where he did not.
+    """Options as the user gave them; None where they did not.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class ReplaySetup:
 
 
 def set_up(options: ReplayOptions, data: ReplayData) -> ReplaySetup:
-    """Fill in what was left open and divide the runs.
+    """Fill in the defaults and divide the runs.
 
     Raises
     ------

@@ -184,7 +184,7 @@ def _cells(row: MetricRow, *, with_intervals: bool) -> list[str]:
 
 
 def _differences(result: Replay) -> list[str]:
-    """Set the best method of each budget against each other."""
+    """Compare the best method of each budget with every other one."""
     lines = []
     best: dict[str, str] = {}
     for pair in result.comparisons:

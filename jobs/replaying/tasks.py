@@ -156,7 +156,7 @@ def run_tasks(
     journal: Journal | None,
     progress: Progress,
 ) -> dict[FoldKey, list[FoldEstimates]]:
-    """Compute what is not done yet.
+    """Compute the results that the journal does not hold yet.
 
     First every fold and method under the first seed; then the other seeds of those that
     drew anything. Each result has streams of its own, so neither the number of processes

@@ -1,4 +1,4 @@
-"""What is due: from the ledger, the settings and the time of now alone, never from a timer.
+"""What is due: from the ledger, the settings and the current time, never from a timer.
 
 A night is keyed by the date it starts on in the zone of its slot. Every calendar
 date has exactly one slot there, whatever the clocks of that zone do: a time of
@@ -140,7 +140,7 @@ def scheduled_night(
     *,
     lease: timedelta,
 ) -> ScheduledNight:
-    """Settle the state of one night that is due since `starts_at` from its own attempts."""
+    """Find the state of one night that is due since `starts_at` from its own attempts."""
     failures, interruptions = count_failures(attempts), sum(map(was_interrupted, attempts))
     state, ready_at = NightState.DUE, starts_at
     if any(attempt.status in SETTLED for attempt in attempts):
