@@ -9,22 +9,16 @@ from typer.core import TyperGroup
 from jobs.app.console import EXIT_ERROR, Console, debugging, explain_unexpected
 from jobs.commands import (
     adaptive,
-    backup,
     check,
-    compact,
     demo,
     doctor,
     estimate,
-    export,
+    history,
     import_,
     init,
-    migrate,
     recalibrate,
     replay,
     report,
-    restore,
-    retain,
-    revisions,
     schedule,
     status,
     subset,
@@ -32,39 +26,38 @@ from jobs.commands import (
 from jobs.commands.options import ConfigOption, JsonOption, QuietOption
 from recurring_eval.errors import RecurringEvalError
 
-COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+COMMANDS: tuple[tuple[str, Callable[..., None] | typer.Typer], ...] = (
     ("demo", demo.run),
     ("init", init.run),
     ("import", import_.run),
     ("recalibrate", recalibrate.run),
     ("subset", subset.run),
     ("estimate", estimate.run),
+    ("adaptive", adaptive.group),
     ("check", check.run),
     ("replay", replay.run),
     ("report", report.run),
     ("schedule", schedule.run),
     ("status", status.run),
     ("doctor", doctor.run),
-    ("backup", backup.run),
-    ("restore", restore.run),
-    ("migrate", migrate.run),
-    ("export", export.run),
-    ("compact", compact.run),
-    ("retain", retain.run),
-    ("revisions", revisions.run),
+    ("backup", history.backup),
+    ("restore", history.restore),
+    ("migrate", history.migrate),
+    ("export", history.export),
+    ("compact", history.compact),
+    ("retain", history.retain),
+    ("revisions", history.revisions),
 )
-"""Every command with its function, in the order of ``--help``."""
+"""Every command with its function or group of sub-commands, in the order of ``--help``."""
 
 
 class CommandGroup(TyperGroup):
     """Turns errors into one line on stderr and exit status 1."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  # as `invoke`
-        """Names in the order of ``--help``: groups stand behind `estimate`."""
-        names = [name for name, _ in COMMANDS]
-        groups = [name for name in super().list_commands(ctx) if name not in names]
-        place = names.index("estimate") + 1
-        return [*names[:place], *groups, *names[place:]]
+        """Names in the order of `COMMANDS`, where typer puts groups last."""
+        order = [name for name, _ in COMMANDS]
+        return sorted(super().list_commands(ctx), key=order.index)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # typer's type of it is private
         """Run the chosen command."""
@@ -128,9 +121,11 @@ def _for_every_command(command: object, values: dict[str, Any]) -> dict[str, Any
     return values | {name: _for_every_command(child, values) for name, child in children.items()}
 
 
-for _name, _function in COMMANDS:
-    app.command(_name)(_function)
-app.add_typer(adaptive.group)
+for _name, _command in COMMANDS:
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name)
+    else:
+        app.command(_name)(_command)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Write run logs as a long Parquet table that `import` reads."""
+"""The demo: a simulated history is imported, recalibrated, and a release is tested on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,55 +28,14 @@ from recurring_eval.errors import InputError
 from recurring_eval.records import MISSING, PASS, RunLog, RunPurpose
 from recurring_eval.simulate import SimulationOptions, simulate_history, simulated_logs
 
-
-def write_long_table(path: Path, logs: Sequence[RunLog]) -> None:
-    """Write one row per run, question and trial.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder is made when missing.
-    logs : sequence of RunLog
-        At least one.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.concat_tables([_table(log) for log in logs]), path)
-
-
-def _table(log: RunLog) -> pa.Table:
-    n = len(log.outcome)
-    reasons = np.array([*log.reasons, None], dtype=object)[log.reason_index]
-    questions = np.array(log.question_ids, dtype=object)[log.question_index]
-    passed = pa.array(log.outcome == PASS, mask=log.outcome == MISSING)
-
-    def constant(value: str | None) -> pa.Array:
-        return pa.array([value] * n, pa.string())
-
-    return pa.table(
-        {
-            "benchmark": constant(log.benchmark),
-            "run_id": constant(log.run_key),
-            "question_id": pa.array(questions, pa.string()),
-            "trial": pa.array(log.trial),
-            "passed": passed,
-            "error": pa.array(reasons, pa.string()),
-            "started_at": pa.array([log.started_at] * n, pa.timestamp("us", tz="UTC")),
-            "agent": constant(log.agent),
-            "config_hash": constant(log.agent_config or None),
-            "agent_family": constant(log.agent_family),
-            "purpose": constant(log.purpose.value),
-            "subset_id": constant(log.subset_id),
-            "session_id": constant(log.session_id),
-        }
-    )
-
-
 DEMO_FOLDER: Final = "recurring-eval-demo"
 BENCHMARK: Final = "demo-benchmark"
 K: Final = 200
 NIGHTS: Final = 3
 CANDIDATE_DAY: Final = 46
 """Day on which the release candidate is tested; the days before it are history."""
+_OPTIONS: Final = ImportOptions(create=True)
+_PATHS: Final = ("history", "reports")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +69,7 @@ class Demo:
 
 
 def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
-    """Simulate 52 days, live through a few nights and a release, and tell what happened.
+    """Simulate 52 days, a few nights and a release, and return the story with its figures.
 
     Parameters
     ----------
@@ -174,16 +133,12 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
             f"5. The candidate answered those {K} questions instead of {options.n_questions}; "
             "`estimate` said:",
             f"   {describe(estimate)[0]}",
-            f"6. Then the full run came in: {100 * row.full_pass_rate:.1f} %.",
+            f"6. Then the candidate ran in full: {100 * row.full_pass_rate:.1f} %.",
             f"7. `check` found the estimate off by {row.error_pp:+.1f} pp, {verdict} its interval.",
             f"8. The night after refitted with it; the reports of all nights: {index_path(app)}",
             f"Try more: cd {folder}; recurring-eval status; recurring-eval subset --k 100",
         ),
     )
-
-
-_OPTIONS: Final = ImportOptions(create=True)
-_PATHS: Final = ("history", "reports")
 
 
 def _free_folder(folder: Path | None) -> Path:
@@ -235,3 +190,45 @@ def _write_days(folder: Path, logs: list[RunLog]) -> None:
 def _only(log: RunLog, asked: set[str], *, subset_id: str) -> RunLog:
     """Cut a run down to what it would have answered, had it been asked a subset only."""
     return replace(log.within(asked), run_key=f"{log.run_key}-k{K}", subset_id=subset_id)
+
+
+def write_long_table(path: Path, logs: Sequence[RunLog]) -> None:
+    """Write one row per run, question and trial.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made when missing.
+    logs : sequence of RunLog
+        At least one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.concat_tables([_table(log) for log in logs]), path)
+
+
+def _table(log: RunLog) -> pa.Table:
+    n = len(log.outcome)
+    reasons = np.array([*log.reasons, None], dtype=object)[log.reason_index]
+    questions = np.array(log.question_ids, dtype=object)[log.question_index]
+    passed = pa.array(log.outcome == PASS, mask=log.outcome == MISSING)
+
+    def constant(value: str | None) -> pa.Array:
+        return pa.array([value] * n, pa.string())
+
+    return pa.table(
+        {
+            "benchmark": constant(log.benchmark),
+            "run_id": constant(log.run_key),
+            "question_id": pa.array(questions, pa.string()),
+            "trial": pa.array(log.trial),
+            "passed": passed,
+            "error": pa.array(reasons, pa.string()),
+            "started_at": pa.array([log.started_at] * n, pa.timestamp("us", tz="UTC")),
+            "agent": constant(log.agent),
+            "config_hash": constant(log.agent_config or None),
+            "agent_family": constant(log.agent_family),
+            "purpose": constant(log.purpose.value),
+            "subset_id": constant(log.subset_id),
+            "session_id": constant(log.session_id),
+        }
+    )

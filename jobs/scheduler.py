@@ -1,8 +1,8 @@
-"""The daemon: APScheduler decides when to look, the main thread looks and works.
+"""The daemon: APScheduler rings, the main thread checks what is due and does it.
 
 APScheduler keeps nothing (its job store is memory; the ledger is ours) and does
 nothing but ring: at every benchmark's slot and every `check_every`. The main thread
-waits for a ring and does a round (`jobs.schedule.round`, which states the guarantee).
+waits for a ring and does a round (`jobs.schedule.worker`).
 So jobs run one after the other in one thread, and a signal can end one cleanly.
 
 No timer needs to be right. All are computed in UTC from the slots themselves, never
@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final
@@ -32,12 +31,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from jobs.app.app import App
 from jobs.app.config import Settings
-from jobs.schedule.full_runs import FullRuns
-from jobs.schedule.ledger import StopRequested, plan_of, this_process
-from jobs.schedule.queue import Slot
-from jobs.schedule.round import Worker
-from jobs.schedule.watch_folders import watch_of
-from jobs.upkeep.back_up import back_up
+from jobs.schedule.due import Slot, slot_of
+from jobs.schedule.ledger import StopRequested, this_process
+from jobs.schedule.worker import Worker
 from storage.file.errors import HistoryError
 from storage.runs.benchmarks import benchmark_names
 
@@ -46,8 +42,9 @@ log = logging.getLogger(__name__)
 ROUND: Final = "round"
 STOP: Final = "stop"
 NIGHT: Final = "night of "
+LOOK_AGAIN_S: Final = 0.5
 BACKWARDS: Final = timedelta(seconds=5)
-"""A clock that is set right by less than this is not worth a word."""
+"""A clock that is put back by less than this is not reported."""
 
 
 class SlotTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no types
@@ -76,7 +73,7 @@ class Timers:
             daemon=True,
         )
         self._scheduler.add_listener(
-            _tell, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES | EVENT_JOB_ERROR
+            _warn_missed, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES | EVENT_JOB_ERROR
         )
 
     def start(self, benchmarks: Iterable[str]) -> None:
@@ -88,12 +85,13 @@ class Timers:
                 raise RuntimeError(f"timer {job.id} would be dropped when late")
 
     def arm(self, benchmarks: Iterable[str]) -> None:
-        """Set the timers anew from the time of now."""
+        """Set the timers anew from the current time."""
         every = int(self._settings.schedule.check_every.total_seconds())
         wanted: dict[str, BaseTrigger] = {ROUND: IntervalTrigger(seconds=every, timezone=UTC)}
         for name in benchmarks:
-            if self._settings.nights_of(name).enabled:
-                wanted[NIGHT + name] = SlotTrigger(plan_of(self._settings, name).slot)
+            nights = self._settings.nights_of(name)
+            if nights.enabled:
+                wanted[NIGHT + name] = SlotTrigger(slot_of(nights))
         for name, trigger in wanted.items():
             self._scheduler.add_job(
                 self._inbox.put, trigger, args=[name], id=name, replace_existing=True
@@ -110,7 +108,7 @@ class Timers:
 
 
 class Daemon:
-    """Rounds until a signal asks to stop."""
+    """Runs the worker's rounds until a signal asks to stop."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -125,7 +123,7 @@ class Daemon:
         A round that is under way may finish its job within `stop_within`; after
         that, or at a second signal, the job is rolled back and noted as stopped.
         """
-        former = {
+        previous = {
             number: signal.signal(number, handler)
             for number, handler in (
                 (signal.SIGTERM, self._stop),
@@ -144,7 +142,7 @@ class Daemon:
             with suppress(StopRequested):
                 self._timers.stop()
                 self._worker.full_runs.stop(self._app)
-            for number, handler in former.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
             log.info("scheduler stopped")
 
@@ -208,23 +206,13 @@ class Daemon:
             raise StopRequested
 
 
-def _tell(event: Event) -> None:
+def _warn_missed(event: Event) -> None:
     log.warning("timer %s did not ring in time; the ledger decides what is due", event.job_id)
-
-
-LOOK_AGAIN_S = 0.5
 
 
 def make_worker(app: App) -> Worker:
     """Worker of this process with the real jobs."""
-    owner = this_process("schedule")
-    return Worker(
-        app=app,
-        owner=owner,
-        watch=watch_of(app.settings),
-        full_runs=FullRuns(owner=owner),
-        back_up=_back_up,
-    )
+    return Worker(app=app, owner=this_process("schedule"))
 
 
 def run_scheduler(app: App) -> None:
@@ -240,7 +228,7 @@ def run_scheduler(app: App) -> None:
 
 
 def run_once(app: App) -> bool:
-    """Do what is due now and see the full runs that it starts through.
+    """Do what is due now, and wait for the full runs that it starts.
 
     Returns
     -------
@@ -249,13 +237,13 @@ def run_once(app: App) -> bool:
     """
     app.open_history(read_only=True).close()
     worker = make_worker(app)
-    former = signal.signal(signal.SIGTERM, _stop)
+    previous = signal.signal(signal.SIGTERM, _stop)
     try:
         return _once(app, worker)
     except StopRequested:
         return False
     finally:
-        signal.signal(signal.SIGTERM, former)
+        signal.signal(signal.SIGTERM, previous)
         worker.full_runs.stop(app)
 
 
@@ -266,14 +254,10 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 def _once(app: App, worker: Worker) -> bool:
     worker.watch.look(app.clock.now())
     if worker.watch.has_new():
-        # A file is taken only if it rests between two looks.
+        # A file is taken only if it rests between two checks.
         time.sleep(max(watch.settle for watch in app.settings.watch).total_seconds())
     fine = worker.round()
     while worker.full_runs.running:
         time.sleep(LOOK_AGAIN_S)
         fine = worker.full_runs.look_after(app) and fine
     return fine
-
-
-def _back_up(app: App) -> Path:
-    return back_up(app).backup

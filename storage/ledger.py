@@ -19,6 +19,8 @@ from storage.values import to_utc
 
 LONGEST_LEASES: Final = 2
 """A lease that ends later than this many lease times from now comes from a clock ahead of ours."""
+LEASE_EXPIRED: Final = "lease expired"
+"""Message of an attempt that was taken over by another owner."""
 COLUMNS: Final = """
 SELECT job_run_id, job, benchmark, agent_family, job_date AS date, attempt, started_at,
        finished_at, status, message, owner, lease_expires_at, retry_at
@@ -141,7 +143,7 @@ def take_lease(
             history.execute(
                 "UPDATE job_run SET status = ?, message = ?, finished_at = greatest(?, started_at)"
                 " WHERE job_run_id = ?",
-                [JobStatus.FAILED.value, "lease expired", moment, run.job_run_id],
+                [JobStatus.FAILED.value, LEASE_EXPIRED, moment, run.job_run_id],
             )
     job_run_id = history.next_id("job_run")
     history.insert_row(

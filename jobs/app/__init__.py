@@ -1,1 +1,1 @@
-"""What every job stands on: settings, console, clock, and the benchmarks of a history."""
+"""What every job needs: settings, console, clock, and the benchmarks it works on."""

@@ -1,4 +1,4 @@
-"""What every job is given: settings, clock, console, and the way to the history."""
+"""The environment of a job: settings, clock, console, and access to the history."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from storage.file.history import History
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
-    """The surroundings of one command or job.
+    """The environment of one command or job.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class App:
         return BenchmarkView(benchmark=benchmark, settings=self.settings.for_benchmark(benchmark))
 
     def newest_backup(self) -> str:
-        """Words for the newest backup."""
+        """Describe the newest backup, for messages."""
         backups = list_backups(self.settings.backups, self.settings.history)
         if not backups:
             return f"there is no backup in {self.settings.backups}"

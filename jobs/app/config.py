@@ -61,11 +61,11 @@ class BenchmarkSettings(_Section):
     window : str
         Calibration window, ``28d`` or ``all``; see `window_days`.
     minimum_runs : int
-        The window is stretched back until it holds this many full runs.
+        The window is extended backwards until it holds this many full runs.
     level : float
         Nominal coverage of intervals.
     hspr : str
-        How the configuration of ``hspr`` comes about: ``average`` needs no choice,
+        How ``hspr`` is configured: ``average`` needs no choice,
         ``staged`` chooses one on the sources every night, ``off`` leaves it out.
     cache : CacheSettings
     missing : dict
@@ -138,7 +138,7 @@ class RunRule(_Section):
         return self
 
     def matches(self, *, benchmark: str, agent: str, tags: tuple[str, ...]) -> bool:
-        """Whether the rule speaks about such a run."""
+        """Whether the rule applies to such a run."""
         return (
             (self.benchmark is None or fnmatchcase(benchmark, self.benchmark))
             and (self.agent is None or fnmatchcase(agent, self.agent))
@@ -218,7 +218,7 @@ class Settings(BaseSettings):
     def rule_for(
         self, *, benchmark: str, agent: str, tags: tuple[str, ...]
     ) -> tuple[RunPurpose | None, str | None]:
-        """Purpose and family that the rules give to a run; None where they are silent."""
+        """Purpose and family that the rules set for a run; None where no rule matches."""
         found = [r for r in self.rules if r.matches(benchmark=benchmark, agent=agent, tags=tags)]
         purpose = next((r.purpose for r in found if r.purpose is not None), None)
         family = next((r.family for r in found if r.family is not None), None)

@@ -1,13 +1,14 @@
-"""Find and read the configuration, and say clearly what is wrong with it."""
+"""Find and read the configuration file; errors name the file, the key and what is valid."""
 
 import difflib
 import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -18,7 +19,25 @@ from pydantic_settings import (
 from jobs.app.config import CONFIG_NAME, ENVIRONMENT_PREFIX, Settings
 from recurring_eval.errors import InputError
 
-_PATH_KEYS = ("history", "reports", "backups")
+_PATH_KEYS: Final = ("history", "reports", "backups")
+_WORDS: Final = {
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be above {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be below {lt}",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "missing": "is required",
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "bool": "must be true or false",
+    "string": "must be a text",
+    "path": "must be a path",
+    "tuple": "must be a list",
+    "dict": "must be a table",
+    "model": "must be a table",
+}
+"""What is wrong with a value, by the type of pydantic's error or by its first word."""
 
 
 def find_config(start: Path) -> Path | None:
@@ -144,9 +163,17 @@ def _explain(error: ValidationError, path: Path | None) -> list[str]:
         if problem["type"] == "extra_forbidden":
             lines.append(f"{place}: unknown key `{name}`; {_advice(keys)}")
         else:
-            message = problem["msg"].removeprefix("Value error, ")
-            lines.append(f"{place}: `{name}`: {message}, got {_shown(problem['input'])}")
+            got = "" if problem["type"] == "missing" else f", got {_shown(problem['input'])}"
+            lines.append(f"{place}: `{name}`: {_wording(problem)}{got}")
     return lines
+
+
+def _wording(problem: ErrorDetails) -> str:
+    kind = problem["type"]
+    words = _WORDS.get(kind) or _WORDS.get(kind.split("_")[0])
+    if words is None:
+        return problem["msg"].removeprefix("Value error, ")
+    return words.format(**problem.get("ctx", {}))
 
 
 def _place(keys: tuple[int | str, ...], path: Path | None) -> str:

@@ -1,7 +1,6 @@
 """What can be configured about nights, the daemon and watched folders."""
 
 import re
-from datetime import date as calendar_date
 from datetime import time, timedelta
 from pathlib import Path
 from typing import Annotated, Final
@@ -110,7 +109,7 @@ class ScheduleSettings(NightSettings):
     Attributes
     ----------
     check_every : timedelta
-        How often the daemon looks at the ledger, watched folders and commands.
+        How often the daemon checks the ledger, watched folders and commands.
     heartbeat_every : timedelta
     lease : timedelta
         How long a job may go on before another process may take it over.
@@ -155,9 +154,3 @@ class WatchSettings(_Section):
     purpose: RunPurpose | None = None
     extend_bank: bool = False
     settle: Duration = timedelta(seconds=10)
-
-
-def fill_in(command: tuple[str, ...], values: dict[str, str | calendar_date]) -> list[str]:
-    """Replace ``{name}`` in every argument; each stays one argument whatever it contains."""
-    pattern = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
-    return [pattern.sub(lambda found: str(values[found[0][1:-1]]), word) for word in command]

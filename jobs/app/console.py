@@ -41,12 +41,12 @@ class Console:
             _write(sys.stdout, "\n".join(lines))
 
     def progress(self, text: str) -> None:
-        """Tell on stderr what is going on."""
+        """Print on stderr what is going on."""
         if not self.quiet:
             _write(sys.stderr, text)
 
     def note(self, text: str) -> None:
-        """Tell on stderr something the user should know but need not act on."""
+        """Print on stderr what the user should know but need not act on."""
         self.progress(f"note: {text}")
 
     def error(self, text: str) -> None:

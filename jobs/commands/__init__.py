@@ -1,1 +1,1 @@
-"""The command line, one file per command."""
+"""The command line: one file per command, and one for those that maintain the history."""

@@ -5,7 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from jobs.commands.options import BenchmarkOption, ConfigOption, JsonOption, QuietOption
+from jobs.commands.options import (
+    BenchmarkOption,
+    ConfigOption,
+    JsonOption,
+    QuietOption,
+    read_purpose,
+)
 
 SessionArgument = Annotated[
     str,
@@ -16,10 +22,10 @@ group = typer.Typer(
     name="adaptive",
     help="""Evaluate an agent question by question.
 
-    So that few are needed, each is chosen in the light of the verdicts before it. `start`
-    opens a session and names the first question; run it with your agent and `tell` the
-    verdict, which names the next one, until k questions have one; `finish` stores the run
-    and its estimate. Nothing is lost in between: a session may rest for days.
+    Each question is chosen from the verdicts so far, so that few are needed. `start` opens
+    a session and prints the first question; run it with your agent and record its verdict
+    with `tell`, which prints the next one, until k questions have a verdict; `finish` stores
+    the run and its estimate. A session is kept in the history and may rest for days.
     """,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -39,13 +45,13 @@ def start(
     ] = None,
     agent: Annotated[
         str | None,
-        typer.Option(metavar="A", help="Who is evaluated.", show_default="unknown"),
+        typer.Option(metavar="A", help="Name of the agent evaluated.", show_default="unknown"),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Draws between questions that tell the same.",
+            help="Breaks ties between equally informative questions.",
             show_default="from the settings' seed",
         ),
     ] = None,
@@ -53,7 +59,7 @@ def start(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Open a session and name its first question."""
+    """Open a session and print its first question."""
     from jobs.app.app import start_app
     from jobs.sessions.describe import describe_next, session_document
     from jobs.sessions.steps import start_session
@@ -65,7 +71,8 @@ def start(
     session_id = view.session.record.session_id
     app.console.result(session_document(view), [f"session: {session_id}", *describe_next(view)])
     app.console.progress(
-        "run that question, then tell its verdict: recurring-eval adaptive tell last QUESTION=pass"
+        "run that question, then record its verdict: "
+        "recurring-eval adaptive tell last QUESTION=pass"
     )
 
 
@@ -81,7 +88,7 @@ def next_(
 ) -> None:
     """Print the questions to run next, one a line.
 
-    The same ones again until more is told; never more than are left of k.
+    The same ones again until more verdicts are recorded; never more than are left of k.
     """
     from jobs.app.app import start_app
     from jobs.sessions.describe import describe_next, session_document
@@ -115,11 +122,11 @@ def tell(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Tell verdicts; print the estimate so far and the next question.
+    """Record verdicts; print the estimate so far and the next question.
 
-    All are stored or none. A missing verdict is no fail: another question is asked in
-    its place. Verdicts told before are passed over, so a growing log can be told again
-    and again; one that differs is refused.
+    Either all are stored or none. A missing verdict is not a fail: another question is
+    asked in its place. Verdicts recorded before are skipped, so a growing log can be
+    passed again and again; a verdict that differs is refused.
     """
     from jobs.app.app import start_app
     from jobs.sessions.answers import answers_of_log, parse_answers
@@ -128,7 +135,7 @@ def tell(
     from jobs.sessions.steps import tell_session
 
     if not verdicts and file is None:
-        raise typer.BadParameter("tell QUESTION=VERDICT, or a log with --file FILE")
+        raise typer.BadParameter("name QUESTION=VERDICT, or a log with --file FILE")
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     answers = parse_answers(verdicts or [])
     record = find_open(app, session)
@@ -137,7 +144,7 @@ def tell(
     view = tell_session(app, record.session_id, answers)
     before = len({answer.question for answer in answers}) - len(view.new)
     were = "was" if before == 1 else "were"
-    again = f"; {before} {were} told before" if before else ""
+    again = f"; {before} {were} stored before" if before else ""
     stored = "1 verdict" if len(view.new) == 1 else f"{len(view.new)} verdicts"
     app.console.progress(f"stored {stored}{again}")
     app.console.result(session_document(view), describe_progress(view))
@@ -184,13 +191,13 @@ def finish(
         typer.Option("--give-up", help="Close it without storing a run.", show_default=False),
     ] = False,
     early: Annotated[
-        bool, typer.Option("--early", help="Before k valid verdicts.", show_default=False)
+        bool, typer.Option("--early", help="Finish before k valid verdicts.", show_default=False)
     ] = False,
     purpose: Annotated[
         str | None,
         typer.Option(
             metavar="P",
-            help="Of the run: routine, candidate or experiment.",
+            help="Purpose of the run: routine, candidate or experiment.",
             show_default="as the rules say, else routine",
         ),
     ] = None,
@@ -202,17 +209,13 @@ def finish(
     from jobs.app.app import start_app
     from jobs.sessions.describe import describe_progress, session_document
     from jobs.sessions.finish import finish_run
-    from recurring_eval.errors import InputError
-    from recurring_eval.records import RunPurpose
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
-    if purpose is not None and purpose not in list(RunPurpose):
-        raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
     view = finish_run(
         app,
         session,
         give_up=give_up,
         early=early,
-        purpose=None if purpose is None else RunPurpose(purpose),
+        purpose=read_purpose(purpose),
     )
     app.console.result(session_document(view), describe_progress(view))

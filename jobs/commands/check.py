@@ -10,6 +10,7 @@ from jobs.commands.options import (
     FamilyOption,
     JsonOption,
     QuietOption,
+    start_of,
 )
 
 if TYPE_CHECKING:
@@ -39,14 +40,13 @@ def run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare full runs with what fewer questions would have said.
+    """Compare full runs with the estimates that fewer questions would have given.
 
-    Each run is judged by the newest calibration and subsets that knew nothing
-    of it yet, from its own verdicts: on the subsets' questions, and on those that
+    Each run is estimated from its own verdicts, under the newest calibration and
+    subsets whose data end before it: on the subsets' questions, and on those that
     `hspr` would have asked, which takes about a second per run.
     """
     from jobs.app.app import start_app
-    from jobs.commands.dates import start_of
     from jobs.estimating.checks import check_full_runs
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)

@@ -11,16 +11,14 @@ from jobs.commands.options import ConfigOption, JsonOption, QuietOption
 def run(
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--dir", metavar="DIR", help="New folder for it [default: ./recurring-eval-demo]."
-        ),
+        typer.Option("--dir", metavar="DIR", help="New folder [default: ./recurring-eval-demo]."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulated history.")] = 1,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Live through the whole loop on a simulated history.
+    """Run the whole loop on a simulated history.
 
     52 days are simulated, imported and calibrated, a release is tested on 200
     questions and then in full; the reports stay in the folder. Takes under a minute.

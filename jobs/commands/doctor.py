@@ -10,15 +10,13 @@ from jobs.commands.options import ConfigOption, JsonOption, QuietOption
 def run(
     accept_loss: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHY", help="Go on without commits that are lost; the reason is kept."
-        ),
+        typer.Option(metavar="WHY", help="Continue without lost commits; the reason is recorded."),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Check that everything stored is whole, and will stay so; exit status 1 on a fault."""
+    """Check that everything stored is intact, and stays so; exit status 1 on a fault."""
     from jobs.app.console import EXIT_ERROR, Console
     from jobs.upkeep.own_packages import foreign_packages
 
@@ -29,14 +27,16 @@ def run(
         )
         raise typer.Exit(EXIT_ERROR)
     from jobs.app.app import start_app
-    from jobs.upkeep.doctor import examine, give_up_losses
+    from jobs.upkeep.doctor import examine
     from recurring_eval.errors import InputError
+    from storage.file.checkup import accept_loss as give_up
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if accept_loss is not None:
         if not accept_loss.strip():
-            raise InputError("say with --accept-loss why the loss is accepted")
-        loss = give_up_losses(app, reason=accept_loss.strip())
+            raise InputError("--accept-loss needs the reason why the loss is accepted")
+        history, reason = app.settings.history, accept_loss.strip()
+        loss = give_up(history, reason=reason, now=app.clock.now())
         app.console.progress(f"given up: {loss.lost}" if loss else "nothing is lost")
     checkup = examine(app)
     app.console.result(checkup, checkup.text())

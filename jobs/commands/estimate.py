@@ -17,7 +17,7 @@ def run(
     ],
     subset: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="The subset it was asked [default: as it says]."),
+        typer.Option(metavar="ID", help="Subset the run was asked [default: as it records]."),
     ] = None,
     method: Annotated[
         str, typer.Option(metavar="M", help="auto, or a method such as stratified+weighted.")
@@ -29,7 +29,7 @@ def run(
 ) -> None:
     """Estimate the full pass rate from a partial run.
 
-    A file is only looked at; import it to keep its run.
+    A file is not stored; import it to keep its run.
     """
     from pathlib import Path
 
@@ -44,7 +44,7 @@ def run(
     path = Path(reference)
     if path.is_file():
         result = estimate_file(app, path, subset_id=subset, method=method, benchmark=benchmark)
-        app.console.note("the file was only looked at; import it to keep its run")
+        app.console.note("the file was not stored; import it to keep its run")
     elif path.is_dir():
         raise InputError(f"{path} is a folder; name one log file, or import it")
     elif looks_like_log(path):

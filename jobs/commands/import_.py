@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands.options import ConfigOption, JsonOption, QuietOption
+from jobs.commands.options import ConfigOption, JsonOption, QuietOption, read_purpose
 
 
 def run(
@@ -78,7 +78,7 @@ def run(
 
     A table has a row per run, question and trial, in columns such as run_id,
     question_id, verdict (pass, fail, error, timeout, ...) and started_at; trial,
-    agent and benchmark may follow. A log that is wrong is refused whole;
+    agent and benchmark may follow. An invalid log is refused whole;
     importing a log again changes nothing.
     """
     from jobs.app.app import start_app
@@ -87,12 +87,8 @@ def run(
     from jobs.harnesses.verdict_rule import read_rules
     from jobs.importing.import_runs import ImportOptions, import_runs
     from jobs.importing.report import REFUSED
-    from recurring_eval.errors import InputError
-    from recurring_eval.records import RunPurpose
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
-    if purpose is not None and purpose not in list(RunPurpose):
-        raise InputError(f"no purpose is called {purpose!r}; choose from {', '.join(RunPurpose)}")
     given, by_task = read_rules(
         verdict=verdict or [],
         filter_=filter_ or [],
@@ -104,7 +100,7 @@ def run(
         read=ReadOptions(agent=agent, timezone=timezone, given=given, given_by_task=by_task),
         harness=harness,
         benchmark=benchmark,
-        purpose=None if purpose is None else RunPurpose(purpose),
+        purpose=read_purpose(purpose),
         subset_id=subset,
         replace=replace,
         extend_bank=extend_bank,

@@ -10,7 +10,8 @@ from jobs.commands.options import ConfigOption, JsonOption, QuietOption
 
 def run(
     folder: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Where to start; made when missing.")
+        Path,
+        typer.Option("--dir", metavar="DIR", help="Project folder; created if missing."),
     ] = Path(),
     config: ConfigOption = None,
     as_json: JsonOption = False,

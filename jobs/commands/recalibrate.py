@@ -10,6 +10,7 @@ from jobs.commands.options import (
     FamilyOption,
     JsonOption,
     QuietOption,
+    read_date,
 )
 
 
@@ -39,11 +40,10 @@ def run(
 ) -> None:
     """Run the nightly job once: models, subsets, cache, report.
 
-    A night that is done already is left alone, so it is safe to run again.
+    A night that is done already is skipped, so it is safe to run this again.
     """
     from jobs.app.app import start_app
     from jobs.app.console import EXIT_ERROR
-    from jobs.commands.dates import read_date
     from jobs.nights.recalibrate import recalibrate
     from jobs.pages.nightly import publish_nightly_reports
     from recurring_eval.errors import RecurringEvalError
@@ -74,8 +74,8 @@ def run(
             continue
         status = result.status
         if status == "kept":
-            former = result.calibration_id
-            status = "not calibrated" if former is None else f"calibration {former} kept"
+            kept = result.calibration_id
+            status = "not calibrated" if kept is None else f"calibration {kept} kept"
         lines.append(f"{name}: {status}; {result.message}")
     lines += [f"report: {page}" for page in pages]
     app.console.result({"results": results, "reports": pages}, lines)

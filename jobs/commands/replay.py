@@ -13,7 +13,7 @@ def run(
         Path | None,
         typer.Argument(
             metavar="[FILE.csv]",
-            help="A plain matrix: run or agent, then a question per column with 1, 0 or nothing "
+            help="A plain matrix: run or agent, then a question per column with 1, 0 or empty "
             "[default: the stored history].",
             show_default=False,
         ),
@@ -33,9 +33,9 @@ def run(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Draws of methods that draw [folds 2, else 20]."),
+        typer.Option(metavar="N", help="Repetitions of random methods [folds 2, else 20]."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Root of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random choices.")] = 0,
     windows: Annotated[
         str | None, typer.Option(metavar="7d,28d", help="Calibration windows to compare.")
     ] = None,
@@ -54,14 +54,14 @@ def run(
         typer.Option(metavar="DIR", help="Write JSON, CSV files, an HTML page and a journal."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the journal in --output.")
+        bool, typer.Option("--resume", help="Continue from the journal in --output.")
     ] = False,
     benchmark: BenchmarkOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare methods on past runs: which one, with how many questions, fits our agent."""
+    """Compare methods on past runs: which one, with how many questions, suits your agent."""
     from jobs.app.app import start_app
     from jobs.replaying.options import ReplayOptions
     from jobs.replaying.replay import replay

@@ -26,15 +26,15 @@ def run(
     """Run as a daemon: nights, reports, backups, planned full runs and watched folders."""
     from jobs.app.app import start_app
     from jobs.app.console import EXIT_ERROR
-    from jobs.schedule.print import print_schedule
-    from jobs.schedule.round import start_logging
+    from jobs.schedule.external_schedulers import schedule_files
+    from jobs.schedule.worker import start_logging
     from jobs.scheduler import run_once, run_scheduler
 
     if words is not None and words and (words[0] != "print" or len(words) != 2):
         raise typer.BadParameter("write `schedule`, or `schedule print systemd|cron`")
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if words:
-        text = print_schedule(app, words[1])
+        text = schedule_files(app, words[1])
         app.console.result({"kind": words[1], "text": text}, text)
         return
     start_logging(quiet=quiet)

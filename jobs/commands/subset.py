@@ -32,7 +32,7 @@ def run(
     ] = "ids",
     files: Annotated[
         Path,
-        typer.Option(metavar="DIR", help="Where the files that a tool's command needs are put."),
+        typer.Option(metavar="DIR", help="Folder for the files that a tool's command needs."),
     ] = Path(),
     benchmark: BenchmarkOption = None,
     family: FamilyOption = None,
@@ -79,5 +79,5 @@ def run(
         app.console.progress(f"wrote {path}")
     for note in selection.notes:
         app.console.note(note)
-    told = {"command": selection.command, "files": selection.files, "notes": selection.notes}
-    app.console.result(document | told, selection.command)
+    details = {"command": selection.command, "files": selection.files, "notes": selection.notes}
+    app.console.result(document | details, selection.command)

@@ -9,8 +9,8 @@ CAUTIONS: Final = {
     Flag.EXTRAPOLATING: "the run is better or worse than every calibrated run",
     Flag.FEW_VALID: "fewer than 80 % of the chosen questions have a valid verdict",
     Flag.STALE_CALIBRATION: "the calibration's data are more than 7 days older than the run",
-    Flag.PROVISIONAL_INTERVAL: "fewer than 9 replayed runs stand behind the interval",
-    Flag.FEW_RESIDUALS: "too few replayed runs for this level; the interval is stretched",
+    Flag.PROVISIONAL_INTERVAL: "the interval rests on fewer than 9 replayed runs",
+    Flag.FEW_RESIDUALS: "too few replayed runs for this level; the interval is widened",
 }
 """What each flag means to a reader."""
 

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from storage.runs.imports import stored_answers
-
 from jobs.app.config import Settings
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.selection import safe_name
@@ -22,6 +20,7 @@ from recurring_eval.records import RunLog, RunPurpose
 from storage.calibrations.subsets import subset_benchmarks
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_names
+from storage.runs.imports import stored_answers
 
 _SHOWN: Final = 5
 _SUBSET_TAG: Final = "subset:"

@@ -181,12 +181,12 @@ def _unknown(benchmark: str, unknown: frozenset[str], *, is_all: bool) -> str:
     shown = listed(sorted(unknown))
     if is_all:
         return (
-            f"none of its {len(unknown)} questions is in benchmark {benchmark!r}: {shown}; is it "
-            "of another benchmark (--benchmark NAME, a new one with --create)? "
+            f"none of the file's {len(unknown)} questions is in benchmark {benchmark!r}: {shown}; "
+            "does it belong to another benchmark (--benchmark NAME, a new one with --create)? "
             "If not, --extend-bank adds them"
         )
     return (
-        f"benchmark {benchmark!r} lacks {len(unknown)} of its questions: {shown}; "
+        f"benchmark {benchmark!r} lacks {len(unknown)} of the file's questions: {shown}; "
         "--extend-bank adds them"
     )
 

@@ -3,29 +3,28 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final, Protocol
+from typing import Protocol
 
 from jobs.app.app import App
 from jobs.app.targets import Target, choose_targets
 from jobs.estimating.run_estimates import estimate_partial_runs
 from jobs.nights.night import Night, NightResult, plan_night, run_night
+from jobs.schedule.due import slot_of
 from jobs.schedule.ledger import (
     RECALIBRATE,
     JobKey,
-    end_attempt,
+    attempt_job,
     failure_message,
-    note_end,
-    plan_of,
-    stop_message,
-    take_attempt,
     this_process,
 )
-from recurring_eval.errors import FitError, InputError, NotEnoughDataError
-from storage.calibrations.calibrations import calibration_on, latest_calibration
+from recurring_eval.errors import InputError
+from storage.calibrations.calibrations import (
+    CalibrationInfo,
+    calibration_on,
+    latest_calibration,
+)
 from storage.file.errors import HistoryError
 from storage.ledger import JobStatus, list_job_runs
-
-JOB: Final = RECALIBRATE
 
 
 class NightFunction(Protocol):
@@ -46,10 +45,10 @@ class Recalibration:
     date : date
         Date the night is keyed by; runs up to the end of it (UTC) count.
     status : str
-        ``calibrated``, ``already done``, ``kept`` (the former calibration stays
-        in force, `message` says why), ``running`` (elsewhere) or ``failed``.
+        ``calibrated``, ``already done``, ``kept`` (the previous calibration stays
+        in use, `message` says why), ``running`` (elsewhere) or ``failed``.
     calibration_id : int or None
-        Calibration in force afterwards.
+        Calibration in use afterwards.
     n_runs : int
         Full runs it was fitted on.
     message : str
@@ -83,7 +82,7 @@ def recalibrate(
     """Recalibrate every benchmark and family, each on its own.
 
     A night that is done already is left alone. One that cannot be fitted keeps
-    the former calibration and says why. No failure of one stops another.
+    the previous calibration and says why. No failure of one stops another.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ def recalibrate(
         Only these.
     as_of : date, optional
         Date of the night, by default today in the zone of the benchmark's
-        slot (UTC unless configured). Later runs are not looked at.
+        slot (UTC unless configured). Later runs are left out.
         A night before those that are done already leaves the published subsets
         alone; what it would have published is kept for checks of its time.
     window : str, optional
@@ -105,20 +104,21 @@ def recalibrate(
     Raises
     ------
     InputError
-        If the date is to come, the window cannot be read, or the history has no
+        If the date is in the future, the window cannot be read, or the history has no
         such benchmark or family.
     """
     with app.open_history(read_only=True) as history:
         targets = choose_targets(history, benchmark=benchmark, family=family)
-    owner, now = this_process(JOB), app.clock.now()
+    owner, now = this_process(RECALIBRATE), app.clock.now()
     nights = []
     for target in targets:
-        slot = plan_of(app.settings, target.benchmark).slot
+        slot = slot_of(app.settings.nights_of(target.benchmark))
         today = slot.local_date(now)
         day = today if as_of is None else as_of
         if day > today:
             raise InputError(
-                f"{day} is to come; today is {today} ({slot.zone}), choose it or an earlier date"
+                f"{day} is in the future; today is {today} ({slot.zone}), "
+                "choose it or an earlier date"
             )
         nights.append(
             plan_night(app, target, day, window=window, new_subsets=new_subsets, supersede=force)
@@ -152,38 +152,37 @@ def recalibrate_night(
     run : callable, optional
         In place of `jobs.nights.night.run_night`.
     """
-    target = night.target
-    key = JobKey(job=JOB, benchmark=target.benchmark, family=target.family)
-    attempt = None
+    results: list[NightResult] = []
+
+    def work(attempt: int) -> str:
+        results.append((run or run_night)(app, night, attempt, owner=owner))
+        return results[0].message
+
+    key = JobKey(job=RECALIBRATE, target=night.target)
     try:
-        attempt = take_attempt(app, key, night.day, owner=owner, done=done)
-        if attempt is None:
+        ended = attempt_job(app, key, night.day, work, owner=owner, done=done, notes_its_end=True)
+        if ended is None:
             return _left_alone(app, night, done)
-        result = (run or run_night)(app, night, attempt, owner=owner)
-    except (NotEnoughDataError, FitError) as error:
-        return _without_result(app, night, key, attempt, owner, JobStatus.KEPT, str(error))
     except Exception as error:
-        message = failure_message(error)
-        return _without_result(app, night, key, attempt, owner, JobStatus.FAILED, message)
-    except BaseException as error:
-        if attempt is not None:
-            note_end(app, key, attempt, owner=owner, message=stop_message(error))
-        raise
+        ended = JobStatus.FAILED, failure_message(error)
+    if not results:
+        return _without_result(app, night, *ended)
+    stored = results[0]
     return Recalibration(
-        benchmark=target.benchmark,
-        agent_family=target.family,
+        benchmark=night.target.benchmark,
+        agent_family=night.target.family,
         date=night.day,
         status="calibrated",
-        calibration_id=result.calibration_id,
-        n_runs=result.n_runs,
-        message=_with_estimates(app, target, result.message),
-        published=result.published,
-        seconds=result.seconds,
+        calibration_id=stored.calibration_id,
+        n_runs=stored.n_runs,
+        message=_with_estimates(app, night.target, stored.message),
+        published=stored.published,
+        seconds=stored.seconds,
     )
 
 
 def _with_estimates(app: App, target: Target, message: str) -> str:
-    # The calibration is stored by now: a failure here is told, and made up for next night.
+    # The calibration is stored by now: a failure here is reported, and made up for next night.
     try:
         estimate_partial_runs(app, target)
     except Exception as error:
@@ -197,50 +196,38 @@ def _left_alone(app: App, night: Night, done: Collection[JobStatus]) -> Recalibr
     with app.open_history(read_only=True) as history:
         attempts = [
             run
-            for run in list_job_runs(history, benchmark=target.benchmark, job=JOB)
+            for run in list_job_runs(history, benchmark=target.benchmark, job=RECALIBRATE)
             if run.agent_family == target.family and run.date == night.day
         ]
         current = calibration_on(history, target.benchmark, target.family, night.day)
-    settled = any(run.status in done for run in attempts)
+    if any(run.status in done for run in attempts):
+        return _unchanged(night, current, status="already done", message="use --force to refit")
     holders = [run.owner for run in attempts if run.status is JobStatus.RUNNING]
     who = holders[0] if holders else "another process"
+    return _unchanged(night, current, status="running", message=f"{who} works on it")
+
+
+def _without_result(app: App, night: Night, status: JobStatus, message: str) -> Recalibration:
+    target, previous = night.target, None
+    try:
+        with app.open_history(read_only=True) as history:
+            previous = latest_calibration(history, target.benchmark, target.family)
+    except (HistoryError, OSError) as error:
+        status = JobStatus.FAILED
+        if str(error) not in message:
+            message = f"{message}; {failure_message(error)}"
+    return _unchanged(night, previous, status=status.value, message=message)
+
+
+def _unchanged(
+    night: Night, current: CalibrationInfo | None, *, status: str, message: str
+) -> Recalibration:
     return Recalibration(
-        benchmark=target.benchmark,
-        agent_family=target.family,
+        benchmark=night.target.benchmark,
+        agent_family=night.target.family,
         date=night.day,
-        status="already done" if settled else "running",
+        status=status,
         calibration_id=None if current is None else current.calibration_id,
         n_runs=0 if current is None else current.n_runs,
-        message="use --force to refit" if settled else f"{who} works on it",
-    )
-
-
-def _without_result(
-    app: App,
-    night: Night,
-    key: JobKey,
-    attempt: int | None,
-    owner: str,
-    status: JobStatus,
-    message: str,
-) -> Recalibration:
-    target, former = night.target, None
-    try:
-        if attempt is not None:
-            end_attempt(app, key, attempt, owner=owner, status=status, message=message)
-        with app.open_history(read_only=True) as history:
-            former = latest_calibration(history, target.benchmark, target.family)
-    except (HistoryError, OSError) as error:
-        # The lease ends by itself; others take the night up again then.
-        status = JobStatus.FAILED
-        if str(error) != message:
-            message = f"{message}; nor could it be noted in the ledger: {failure_message(error)}"
-    return Recalibration(
-        benchmark=target.benchmark,
-        agent_family=target.family,
-        date=night.day,
-        status=status.value,
-        calibration_id=None if former is None else former.calibration_id,
-        n_runs=0 if former is None else former.n_runs,
         message=message,
     )

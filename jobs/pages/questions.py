@@ -91,7 +91,7 @@ def flagged_questions(night: NightData) -> FlaggedQuestions:
         if answered[j] < FEW_RESPONSES:
             found.append(("few-responses", f"only {answered[j]} runs have a valid verdict on it"))
         elif passes[j] == trials[j]:
-            found.append(("all-pass", "every trial passed: it tells runs apart no more"))
+            found.append(("all-pass", "every trial passed: it no longer distinguishes runs"))
         elif passes[j] == 0:
             found.append(("all-fail", "no trial passed: hard, or broken"))
         elif flips[j] > FLAKY_SHARE and answered[j] >= MIN_FLAKY_TRIALS:

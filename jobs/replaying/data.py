@@ -1,14 +1,14 @@
 """The runs a replay works on: a plain matrix file, or the stored history."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jobs.app.app import App
-from jobs.app.targets import Target, choose_targets, one_target
+from jobs.app.targets import Target, one_benchmark, one_target
 from jobs.replaying.matrix_file import read_wide_matrix
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind
@@ -83,10 +83,7 @@ def data_of_history(
     """
     with app.open_history(read_only=True) as history:
         if all_families:
-            names = {t.benchmark for t in choose_targets(history, benchmark=benchmark)}
-            if len(names) > 1:
-                raise InputError(f"name one with --benchmark: {', '.join(sorted(names))}")
-            target = Target(benchmark=names.pop(), family="")
+            target = Target(benchmark=one_benchmark(history, benchmark), family="")
         else:
             target = one_target(history, benchmark=benchmark, family=family)
         runs: Sequence[Run] = list_runs(
@@ -142,10 +139,5 @@ def _enough_verdicts(data: ReplayData) -> ReplayData:
 
 
 def _select(data: ReplayData, rows: NDArray[np.bool_], notes: tuple[str, ...]) -> ReplayData:
-    return ReplayData(
-        label=data.label,
-        matrix=data.matrix.select_runs(rows),
-        families=tuple(name for name, kept in zip(data.families, rows, strict=True) if kept),
-        timed=data.timed,
-        notes=notes,
-    )
+    families = tuple(name for name, kept in zip(data.families, rows, strict=True) if kept)
+    return replace(data, matrix=data.matrix.select_runs(rows), families=families, notes=notes)

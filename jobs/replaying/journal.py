@@ -1,9 +1,8 @@
-"""What of a replay is done already, line by line, so that an interrupted one can go on."""
+"""The journal of a replay: its finished results, line by line, so that it can be resumed."""
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version as installed_version
 from io import TextIOWrapper
 from pathlib import Path
@@ -70,12 +69,13 @@ class Journal:
 
     def add(self, key: FoldKey, estimates: FoldEstimates) -> None:
         """Note a result, at once on disk."""
-        self.file.write(json.dumps(_to_json(key, estimates)) + "\n")
+        line = {"key": key, **asdict(estimates)}
+        self.file.write(json.dumps(line, default=lambda value: value.tolist()) + "\n")
         self.file.flush()
 
 
 def open_journal(folder: Path, mark: str, *, resume: bool) -> tuple[Journal, Done]:
-    """Begin a journal, or go on with the one in `folder`.
+    """Begin a journal, or continue the one in `folder`.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def open_journal(folder: Path, mark: str, *, resume: bool) -> tuple[Journal, Don
     Raises
     ------
     InputError
-        If there is no journal to go on with, it is of other data or options, or damaged.
+        If there is no journal to continue, or it is of other data or options, or damaged.
     """
     path = folder / JOURNAL
     done: Done = {}
@@ -124,60 +124,26 @@ def _read(path: Path, mark: str) -> tuple[Done, int]:
         if head["fingerprint"] != mark or head["format"] != _FORMAT:
             raise InputError(
                 f"{path}: belongs to other data or options; "
-                "leave out --resume to begin anew, or choose another --output"
+                "leave out --resume to start over, or choose another --output"
             )
         for line in lines[1:]:
             key, estimates = _from_json(json.loads(line))
             done[key, estimates.seed] = estimates
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{path}: is damaged ({type(error).__name__}); leave out --resume to begin anew"
+            f"{path}: is damaged ({type(error).__name__}); leave out --resume to start over"
         ) from None
     return done, len(whole)
 
 
-def _to_json(key: FoldKey, estimates: FoldEstimates) -> Mapping[str, Any]:
+def _from_json(line: dict[str, Any]) -> tuple[FoldKey, FoldEstimates]:
+    split, fold, method = line.pop("key")
+    budgets = tuple(BudgetEstimates(**_with_arrays(budget)) for budget in line.pop("budgets"))
+    return (split, fold, method), FoldEstimates(**line, budgets=budgets)
+
+
+def _with_arrays(budget: dict[str, Any]) -> dict[str, Any]:
     return {
-        "key": key,
-        "seed": estimates.seed,
-        "random": estimates.random,
-        "fit_cpu_s": estimates.fit_cpu_s,
-        "decides_budget": estimates.decides_budget,
-        "failure": estimates.failure,
-        "budgets": [
-            {
-                "k": budget.k,
-                "pass_rate": budget.pass_rate.tolist(),
-                "n_executed": budget.n_executed.tolist(),
-                "low": None if budget.low is None else budget.low.tolist(),
-                "high": None if budget.high is None else budget.high.tolist(),
-                "cpu_s": budget.cpu_s,
-            }
-            for budget in estimates.budgets
-        ],
+        name: np.array(value) if isinstance(value, list) else value
+        for name, value in budget.items()
     }
-
-
-def _from_json(line: Mapping[str, Any]) -> tuple[FoldKey, FoldEstimates]:
-    split, fold, method = line["key"]
-    return (split, fold, method), FoldEstimates(
-        method=method,
-        seed=line["seed"],
-        random=line["random"],
-        fit_cpu_s=line["fit_cpu_s"],
-        decides_budget=line["decides_budget"],
-        failure=line["failure"],
-        budgets=tuple(
-            BudgetEstimates(
-                k=budget["k"],
-                pass_rate=np.array(budget["pass_rate"], dtype=np.float64),
-                n_executed=np.array(budget["n_executed"], dtype=np.int64),
-                low=None if budget["low"] is None else np.array(budget["low"], dtype=np.float64),
-                high=(
-                    None if budget["high"] is None else np.array(budget["high"], dtype=np.float64)
-                ),
-                cpu_s=budget["cpu_s"],
-            )
-            for budget in line["budgets"]
-        ),
-    )

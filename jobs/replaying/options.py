@@ -1,4 +1,4 @@
-"""What a replay was asked to do, and what it does where it was not told."""
+"""The options of a replay, with their defaults, and the plan that follows from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ SEEDS_OTHERWISE: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOptions:
-    """Options as the user gave them; None where he did not.
+    """Options as the user gave them; None where they did not.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class ReplayOptions:
     n_folds, n_splits, n_seeds : int or None
     seed : int
     family : str or None
-        The calibrating family of a transfer, else the only one to look at.
+        The calibrating family of a transfer, else the only one replayed.
     """
 
     protocol: str | None = None
@@ -78,7 +78,7 @@ class ReplaySetup:
 
 
 def set_up(options: ReplayOptions, data: ReplayData) -> ReplaySetup:
-    """Fill in what was left open and divide the runs.
+    """Fill in the defaults and divide the runs.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def _methods(text: str | None) -> tuple[str, ...]:
         return DEFAULT_METHODS
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise InputError("no method is given; write for example random,stratified")
+        raise InputError("no method is named; write for example random,stratified")
     _refuse_twice(names)
     for name in names:
         method_named(name)
@@ -189,4 +189,4 @@ def _methods(text: str | None) -> tuple[str, ...]:
 def _refuse_twice(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"method {name} is there twice; give it once")
+            raise InputError(f"method {name} is listed twice; list it once")

@@ -10,8 +10,7 @@ from jobs.randomness import generator
 from jobs.replaying.data import ReplayData, data_of_file, data_of_history
 from jobs.replaying.journal import Done, Journal, fingerprint, open_journal
 from jobs.replaying.options import ReplayOptions, ReplaySetup, set_up
-from jobs.replaying.progress import Progress
-from jobs.replaying.tasks import Task, parallel_backend, run_tasks
+from jobs.replaying.tasks import Progress, parallel_backend, run_tasks
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.methods.registry import method_named
 from recurring_eval.replay import protocols
@@ -79,7 +78,7 @@ def replay(
     InputError, NotEnoughDataError
     """
     if resume and output is None:
-        raise InputError("--resume goes on with the journal in a folder; name it with --output")
+        raise InputError("--resume continues from a journal; name its folder with --output")
     if n_jobs < 1:
         raise InputError(f"{n_jobs} jobs; take at least 1")
     data = _load(app, options, path=path, benchmark=benchmark)
@@ -137,20 +136,14 @@ def _compute(
     if output is not None:
         journal, done = open_journal(output, fingerprint(data, setup), resume=resume)
         if done:
-            app.console.progress(f"{len(done)} folds and seeds were done before")
-
-    def report(task: Task, estimates: list[FoldEstimates], spent: float) -> None:
-        if journal is not None:
-            for of_seed in estimates:
-                journal.add(task.key, of_seed)
-        progress.report(task, estimates, spent)
+            app.console.progress(f"{len(done)} folds and seeds are in the journal already")
 
     with journal or nullcontext(), parallel_backend(app.settings.replay):
         try:
-            return run_tasks(data, setup, done, n_jobs=n_jobs, begin=progress.begin, report=report)
+            return run_tasks(data, setup, done, journal=journal, progress=progress)
         except KeyboardInterrupt:
             if output is not None:
-                app.console.note(f"stopped; go on with --output {output} --resume")
+                app.console.note(f"stopped; continue with --output {output} --resume")
             raise
 
 

@@ -1,4 +1,4 @@
-"""What a replay prints and writes: document, table, CSV files."""
+"""What a replay prints and writes: JSON document, table, CSV files and page."""
 
 import io
 import math
@@ -12,7 +12,6 @@ from jobs.app.app import App
 from jobs.app.console import to_json
 from jobs.app.whole_file import csv_text, write_whole
 from jobs.replaying.replay import Replay
-from recurring_eval.replay.compare import PairedComparison
 from recurring_eval.replay.splits import EVERYONE
 from recurring_eval.replay.summary import MetricRow
 from reports.render import render_replay
@@ -28,7 +27,10 @@ _METRICS: Final = (
     "coverage_90",
     "width_90_pp",
 )
+_TARGET_FIGURES: Final = ("full_pass_rate", "estimate", "absolute_error_pp", "worst_error_pp")
 _WIDTH: Final = 132
+PAGE: Final = "replay.html"
+DOCUMENT: Final = "replay.json"
 
 
 def document(result: Replay, *, show_folds: bool = False) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def document(result: Replay, *, show_folds: bool = False) -> dict[str, Any]:
         "seed": setup.seed,
         "n_seeds": len(setup.seeds),
         "described": setup.described,
-        "comparisons": [_comparison(pair) for pair in result.comparisons],
+        "comparisons": [asdict(pair) for pair in result.comparisons],
         "verdict": advice.verdict,
         "sentences": advice.sentences,
         "k_for_pp": {
@@ -62,7 +64,7 @@ def document(result: Replay, *, show_folds: bool = False) -> dict[str, Any]:
 
 
 def row_document(result: Replay, row: MetricRow) -> dict[str, Any]:
-    """One row; with its group where the protocol tells groups apart."""
+    """One row; with its group where the protocol has several."""
     group = {} if result.setup.plan.group_names == (EVERYONE,) else {"group": row.group}
     return {
         **group,
@@ -103,57 +105,31 @@ def text(result: Replay, *, show_folds: bool = False) -> list[str]:
 def csv_files(result: Replay) -> dict[str, str]:
     """CSV text by file name."""
     rows = [row_document(result, row) for row in result.rows]
-    pairs = [_comparison(pair) for pair in result.comparisons]
+    pairs = [asdict(pair) for pair in result.comparisons]
     matrix = result.data.matrix
     targets = [
-        (
-            row.group,
-            row.method,
-            row.budget,
-            row.k,
-            matrix.run_ids[run],
-            matrix.agents[run],
-            *(
-                float(getattr(row.targets, name)[i])
-                for name in (
-                    "full_pass_rate",
-                    "estimate",
-                    "absolute_error_pp",
-                    "worst_error_pp",
-                )
-            ),
-        )
+        {
+            "group": row.group,
+            "method": row.method,
+            "budget": row.budget,
+            "k": row.k,
+            "run_id": matrix.run_ids[run],
+            "agent": matrix.agents[run],
+            **{name: float(getattr(row.targets, name)[i]) for name in _TARGET_FIGURES},
+        }
         for row in result.rows
         for i, run in enumerate(row.targets.rows)
     ]
     return {
         "rows.csv": _csv_of(rows),
         "comparisons.csv": _csv_of(pairs),
-        "targets.csv": csv_text(
-            (
-                "group",
-                "method",
-                "budget",
-                "k",
-                "run_id",
-                "agent",
-                "full_pass_rate",
-                "estimate",
-                "absolute_error_pp",
-                "worst_error_pp",
-            ),
-            targets,
-        ),
+        "targets.csv": _csv_of(targets),
     }
 
 
 def _csv_of(records: Sequence[dict[str, Any]]) -> str:
     header = tuple(records[0]) if records else ()
     return csv_text(header, [tuple(record.values()) for record in records])
-
-
-def _comparison(pair: PairedComparison) -> dict[str, Any]:
-    return asdict(pair)
 
 
 def _metric_tables(result: Replay) -> list[str]:
@@ -209,7 +185,7 @@ def _cells(row: MetricRow, *, with_intervals: bool) -> list[str]:
 
 
 def _differences(result: Replay) -> list[str]:
-    """Set the best method of each budget against each other."""
+    """Compare the best method of each budget with every other one."""
     lines = []
     best: dict[str, str] = {}
     for pair in result.comparisons:
@@ -247,10 +223,6 @@ def _number(value: float, digits: int = 2, *, sign: bool = False) -> str:
 
 def _percent(value: float) -> str:
     return "–" if math.isnan(value) else f"{100 * value:.1f}%"
-
-
-PAGE: Final = "replay.html"
-DOCUMENT: Final = "replay.json"
 
 
 def write_files(app: App, result: Replay, content: Mapping[str, Any], folder: Path) -> Path:

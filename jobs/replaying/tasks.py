@@ -1,8 +1,9 @@
-"""Where joblib runs the tasks of a replay: processes of this machine, Dask or Ray."""
+"""Compute the folds of a replay in parallel, on this machine, Dask or Ray, with progress."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from itertools import groupby
@@ -12,10 +13,11 @@ from typing import Final
 import numpy as np
 
 from jobs.app.config import ReplaySettings
+from jobs.app.console import Console
 from jobs.clock import cpu_seconds, elapsed_seconds
 from jobs.randomness import generator
 from jobs.replaying.data import ReplayData
-from jobs.replaying.journal import Done
+from jobs.replaying.journal import Done, Journal
 from jobs.replaying.options import ReplaySetup
 from recurring_eval.errors import InputError
 from recurring_eval.methods.registry import method_named
@@ -25,6 +27,8 @@ from recurring_eval.replay.splits import Fold, distinct_sizes
 from recurring_eval.replay.summary import FoldKey
 from recurring_eval.response_matrix import ResponseMatrix
 
+_BLOCKS_PER_PROCESS: Final = 4
+_PROGRESS_EVERY_S: Final = 5.0
 _PACKAGES: Final = {"dask": "distributed", "ray": "ray"}
 
 
@@ -62,19 +66,86 @@ def _package(backend: str, module: str) -> ModuleType:
         ) from None
 
 
-_BLOCKS_PER_PROCESS: Final = 4
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class FoldTask:
     """One method on one fold under some seeds."""
 
     key: FoldKey
     seeds: tuple[int, ...]
 
 
-Report = Callable[[Task, list[FoldEstimates], float], None]
-"""Told of every finished task, its results and the seconds it took."""
+@dataclass(slots=True)
+class Progress:
+    """Counts finished work and prints now and then how much is left.
+
+    Methods differ in cost, so what is left is counted in seconds, each method's as its
+    finished folds and seeds took.
+
+    Attributes
+    ----------
+    console : Console
+    n_seeds : int
+        Of methods that draw.
+    n_jobs : int
+        Processes that share the work.
+    clock : callable
+        Seconds.
+    """
+
+    console: Console
+    n_seeds: int
+    n_jobs: int = 1
+    clock: Callable[[], float] = elapsed_seconds
+    _started: float = field(init=False)
+    _printed_at: float = 0.0
+    _waiting: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _finished: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    _in_second_round: bool = False
+
+    def __post_init__(self) -> None:
+        self._started = self.clock()
+
+    def begin(self, tasks: Sequence[FoldTask]) -> None:
+        """Count the tasks that come next."""
+        self._in_second_round = bool(self._finished)
+        self._waiting.clear()
+        for task in tasks:
+            self._waiting[task.key[2]] += len(task.seeds)
+
+    def report(self, task: FoldTask, estimates: list[FoldEstimates], spent: float) -> None:
+        """Count a finished task, and print where things stand every few seconds."""
+        method = task.key[2]
+        self._waiting[method] -= len(task.seeds)
+        self._finished[method] += len(task.seeds)
+        self._spent[method] += spent
+        if not self._in_second_round and any(e.random for e in estimates):
+            self._waiting[method] += self.n_seeds - 1
+        now = self.clock()
+        if now - self._printed_at >= _PROGRESS_EVERY_S and now - self._started >= _PROGRESS_EVERY_S:
+            self._printed_at = now
+            self.console.progress(self.line())
+
+    def line(self) -> str:
+        """How much is done, and how long the rest takes."""
+        done, waiting = sum(self._finished.values()), sum(self._waiting.values())
+        overall = sum(self._spent.values()) / max(done, 1)
+        left = sum(
+            count
+            * (self._spent[method] / self._finished[method] if self._finished[method] else overall)
+            for method, count in self._waiting.items()
+        )
+        return (
+            f"replayed {done} of {done + waiting} folds and seeds, "
+            f"about {_in_words(left / self.n_jobs)} left"
+        )
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{seconds / 3600:.1f} h"
 
 
 def run_tasks(
@@ -82,11 +153,10 @@ def run_tasks(
     setup: ReplaySetup,
     done: Done,
     *,
-    n_jobs: int,
-    begin: Callable[[Sequence[Task]], None],
-    report: Report,
+    journal: Journal | None,
+    progress: Progress,
 ) -> dict[FoldKey, list[FoldEstimates]]:
-    """Compute what is not done yet.
+    """Compute the results that the journal does not hold yet.
 
     First every fold and method under the first seed; then the other seeds of those that
     drew anything. Each result has streams of its own, so neither the number of processes
@@ -98,11 +168,9 @@ def run_tasks(
     setup : ReplaySetup
     done : dict
         Results of an earlier attempt.
-    n_jobs : int
-        Processes.
-    begin : callable
-        Told of the tasks that come next.
-    report : callable
+    journal : Journal, optional
+        Gets every result at once.
+    progress : Progress
 
     Returns
     -------
@@ -117,16 +185,16 @@ def run_tasks(
         for method in setup.methods
     ]
     first = setup.seeds[0]
-    tasks = [Task(key=key, seeds=(first,)) for key in keys if (key, first) not in results]
-    _run(tasks, data, setup, results, n_jobs=n_jobs, begin=begin, report=report)
+    tasks = [FoldTask(key=key, seeds=(first,)) for key in keys if (key, first) not in results]
+    _run(tasks, data, setup, results, journal=journal, progress=progress)
     drew = [key for key in keys if results[key, first].random]
-    n_blocks = max(1, -(-_BLOCKS_PER_PROCESS * n_jobs // max(1, len(drew))))
+    n_blocks = max(1, -(-_BLOCKS_PER_PROCESS * progress.n_jobs // max(1, len(drew))))
     tasks = [
-        Task(key=key, seeds=block)
+        FoldTask(key=key, seeds=block)
         for key in drew
         for block in _blocks([s for s in setup.seeds if (key, s) not in results], n_blocks)
     ]
-    _run(tasks, data, setup, results, n_jobs=n_jobs, begin=begin, report=report)
+    _run(tasks, data, setup, results, journal=journal, progress=progress)
     ordered = sorted(results, key=lambda entry: (entry[0][:2], entry[0][2], entry[1]))
     return {
         key: [results[entry] for entry in entries]
@@ -140,22 +208,21 @@ def _blocks(seeds: Sequence[int], n_blocks: int) -> list[tuple[int, ...]]:
 
 
 def _run(
-    tasks: Sequence[Task],
+    tasks: Sequence[FoldTask],
     data: ReplayData,
     setup: ReplaySetup,
     results: Done,
     *,
-    n_jobs: int,
-    begin: Callable[[Sequence[Task]], None],
-    report: Report,
+    journal: Journal | None,
+    progress: Progress,
 ) -> None:
     if not tasks:
         return
     from joblib import Parallel, delayed
 
-    begin(tasks)
+    progress.begin(tasks)
     sizes = distinct_sizes(setup.budgets, data.matrix.n_questions)
-    finished = Parallel(n_jobs=min(n_jobs, len(tasks)), return_as="generator_unordered")(
+    finished = Parallel(n_jobs=min(progress.n_jobs, len(tasks)), return_as="generator_unordered")(
         delayed(run_task)(
             task,
             data.matrix,
@@ -169,18 +236,20 @@ def _run(
     for task, estimates, spent in finished:
         for of_seed in estimates:
             results[task.key, of_seed.seed] = of_seed
-        report(task, estimates, spent)
+            if journal is not None:
+                journal.add(task.key, of_seed)
+        progress.report(task, estimates, spent)
 
 
 def run_task(
-    task: Task,
+    task: FoldTask,
     matrix: ResponseMatrix,
     fold: Fold,
     *,
     sizes: Sequence[int],
     seed: int,
     protocol: str,
-) -> tuple[Task, list[FoldEstimates], float]:
+) -> tuple[FoldTask, list[FoldEstimates], float]:
     """Run one task in this process, on one thread."""
     split, number, name = task.key
     method = method_named(name)

@@ -1,1 +1,1 @@
-"""What is due when, the ledger of what was done, and full runs and folders looked after."""
+"""What is due when, the attempts at it, full runs, watched folders and the alert."""

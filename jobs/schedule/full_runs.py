@@ -1,4 +1,4 @@
-"""When the next full run of a benchmark is planned."""
+"""Planned full runs: when the next one is due, and the commands that start them."""
 
 import logging
 import os
@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import Final
 
 from jobs.app.app import App
 from jobs.app.config import Settings
-from jobs.app.config_schedule import fill_in
 from jobs.app.targets import Target
+from jobs.schedule.due import NightState, scheduled_night
 from jobs.schedule.ledger import (
     FULL_RUN,
     JobKey,
@@ -24,18 +24,22 @@ from jobs.schedule.ledger import (
     StopRequested,
     end_attempt,
     note_end,
-    plan_of,
     stop_message,
     take_attempt,
 )
-from jobs.schedule.queue import NightState, night_state
 from recurring_eval.records import RunKind
 from storage.file.errors import HistoryError
 from storage.file.history import History
 from storage.ledger import JobStatus
 from storage.runs.runs import list_runs
 
+log = logging.getLogger(__name__)
+
+LOG_FOLDER: Final = "full-run-logs"
 OVERDUE_AFTER: Final = timedelta(days=1)
+AT_ONCE: Final = 1
+_LEASE_MARGIN: Final = timedelta(minutes=10)
+_END_S: Final = 3.0
 
 
 class FullRunState(StrEnum):
@@ -47,7 +51,7 @@ class FullRunState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullRunDue:
+class PlannedFullRun:
     """The next planned full run.
 
     Attributes
@@ -66,22 +70,14 @@ class FullRunDue:
     key_date: date
 
 
-def full_run_due(last_started: datetime, every: timedelta, now: datetime) -> FullRunDue:
-    """Tell when the next full run is due after the last one."""
+def next_full_run(last_started: datetime, every: timedelta, now: datetime) -> PlannedFullRun:
+    """Plan the next full run after the last one."""
     due_at = last_started + every
     periods = max(0, (now - due_at) // every)
     state = FullRunState.PLANNED
     if now >= due_at:
         state = FullRunState.DUE if now < due_at + OVERDUE_AFTER else FullRunState.OVERDUE
-    return FullRunDue(due_at=due_at, state=state, key_date=(due_at + periods * every).date())
-
-
-log = logging.getLogger(__name__)
-
-LOG_FOLDER: Final = "full-run-logs"
-AT_ONCE: Final = 1
-_LEASE_MARGIN: Final = timedelta(minutes=10)
-_END_S: Final = 3.0
+    return PlannedFullRun(due_at=due_at, state=state, key_date=(due_at + periods * every).date())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +99,7 @@ class FullRuns:
     owner: str
     running: list[RunningCommand] = field(default_factory=list)
 
-    def start_due(self, app: App, ledger: Ledger, planned: dict[Target, FullRunDue]) -> None:
+    def start_due(self, app: App, ledger: Ledger, planned: dict[Target, PlannedFullRun]) -> None:
         """Start the command of the benchmarks whose full run is due, a few at a time."""
         for target, due in planned.items():
             if len(self.running) >= AT_ONCE:
@@ -136,7 +132,7 @@ class FullRuns:
 
     def _start(self, app: App, target: Target, day: date) -> None:
         nights = app.settings.nights_of(target.benchmark)
-        key = JobKey(job=FULL_RUN, benchmark=target.benchmark, family=target.family)
+        key = JobKey(job=FULL_RUN, target=target)
         lease = nights.full_run_timeout + _LEASE_MARGIN
         attempt = take_attempt(app, key, day, owner=self.owner, lease=lease)
         if attempt is None:
@@ -170,7 +166,7 @@ class FullRuns:
 
 def planned_full_runs(
     history: History, settings: Settings, targets: Sequence[Target], now: datetime
-) -> dict[Target, FullRunDue]:
+) -> dict[Target, PlannedFullRun]:
     """Next full run of every benchmark and family with a planned cadence."""
     planned = {}
     for target in targets:
@@ -180,20 +176,24 @@ def planned_full_runs(
         runs = list_runs(history, target.benchmark, family=target.family, kinds=[RunKind.FULL])
         started = [run.started_at for run in runs if not run.under_covered]
         if started:
-            planned[target] = full_run_due(max(started), every, now)
+            planned[target] = next_full_run(max(started), every, now)
     return planned
 
 
-def _may_start(app: App, ledger: Ledger, target: Target, due: FullRunDue) -> bool:
+def _may_start(app: App, ledger: Ledger, target: Target, due: PlannedFullRun) -> bool:
     nights = app.settings.nights_of(target.benchmark)
     if not nights.full_run_command:
         return False
-    key = JobKey(job=FULL_RUN, benchmark=target.benchmark, family=target.family)
-    attempts = ledger.get(key, [])
-    lease = nights.full_run_timeout + _LEASE_MARGIN
-    plan = replace(plan_of(app.settings, target.benchmark), lease=lease)
-    of_the_date = [attempt for attempt in attempts if attempt.date == due.key_date]
-    night = night_state(of_the_date, due.key_date, due.due_at, plan, app.clock.now())
+    key = JobKey(job=FULL_RUN, target=target)
+    attempts = [run for run in ledger.get(key, []) if run.date == due.key_date]
+    night = scheduled_night(
+        attempts,
+        due.key_date,
+        due.due_at,
+        nights,
+        app.clock.now(),
+        lease=nights.full_run_timeout + _LEASE_MARGIN,
+    )
     return night.state is NightState.DUE
 
 
@@ -205,6 +205,12 @@ def _note(app: App, command: RunningCommand, status: int, *, owner: str) -> None
         end_attempt(app, command.key, command.attempt, owner=owner, status=ended, message=message)
     except HistoryError as error:
         log.error("%s: its end could not be noted in the ledger: %s", command.key, error)
+
+
+def fill_in(command: tuple[str, ...], values: dict[str, str | date]) -> list[str]:
+    """Replace ``{name}`` in every argument; each stays one argument whatever it contains."""
+    pattern = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
+    return [pattern.sub(lambda found: str(values[found[0][1:-1]]), word) for word in command]
 
 
 def _spawn(command: list[str], folder: Path, log_file: Path) -> subprocess.Popen[bytes]:

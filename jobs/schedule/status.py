@@ -1,4 +1,4 @@
-"""What is planned, due, given up or overdue, told from ledger and configuration alone.
+"""What is planned, due, given up or overdue, from the ledger and the configuration alone.
 
 No daemon needs to run for it: a schedule that nobody keeps shows as overdue.
 """
@@ -8,11 +8,10 @@ from datetime import datetime
 
 from jobs.app.config import Settings
 from jobs.app.targets import Target
-from jobs.schedule.full_runs import FullRunState, full_run_due
-from jobs.schedule.ledger import RECALIBRATE, JobKey, Ledger, plan_of
-from jobs.schedule.overdue import overdue_message
-from jobs.schedule.queue import NightState, forgone_nights, night_states
-from jobs.schedule.round import HEARTBEAT
+from jobs.schedule.due import NightState, forgone_nights, scheduled_nights, slot_of
+from jobs.schedule.full_runs import FullRunState, next_full_run
+from jobs.schedule.ledger import HEARTBEAT, RECALIBRATE, JobKey, Ledger
+from jobs.schedule.no_recalibration import no_recalibration
 from storage.file.history import History
 from storage.ledger import last_beat
 
@@ -79,44 +78,44 @@ def night_outlook(
     last_full_run_at: datetime | None,
     now: datetime,
 ) -> NightOutlook:
-    """Tell what is planned and what is late for one benchmark and family."""
+    """Find what is planned and what is late for one benchmark and family."""
     nights = settings.nights_of(target.benchmark)
-    plan = plan_of(settings, target.benchmark)
-    key = JobKey(job=RECALIBRATE, benchmark=target.benchmark, family=target.family)
-    attempts = ledger.get(key, [])
-    states = night_states(attempts, plan, now) if nights.enabled else []
+    attempts = ledger.get(JobKey(job=RECALIBRATE, target=target), [])
+    expected = []
+    if nights.enabled:
+        expected = scheduled_nights(attempts, nights, now, lease=settings.schedule.lease)
     dates = {
-        state: tuple(str(night.date) for night in states if night.state is state)
+        state: tuple(str(night.date) for night in expected if night.state is state)
         for state in NightState
     }
-    waiting = [night for night in states if night.state is NightState.WAITING]
+    waiting = [night for night in expected if night.state is NightState.WAITING]
     next_try = min(waiting, key=lambda night: night.ready_at, default=None)
     full_run = None
     if nights.full_run_every is not None and last_full_run_at is not None:
-        full_run = full_run_due(last_full_run_at, nights.full_run_every, now)
+        full_run = next_full_run(last_full_run_at, nights.full_run_every, now)
     return NightOutlook(
-        next_night_at=plan.slot.next_start(now) if nights.enabled else None,
+        next_night_at=slot_of(nights).next_start(now) if nights.enabled else None,
         due=dates[NightState.DUE],
         running=dates[NightState.RUNNING],
         retry_at=None if next_try is None else next_try.ready_at,
         failures=0 if next_try is None else next_try.failures,
         given_up=dates[NightState.GIVEN_UP],
-        n_forgone=len(forgone_nights(attempts, plan, now)) if nights.enabled else 0,
-        alert=overdue_message(attempts, now, settings.schedule.alert_after),
+        n_forgone=len(forgone_nights(attempts, nights, now)) if nights.enabled else 0,
+        alert=no_recalibration(attempts, now, settings.schedule.alert_after),
         full_run_due_at=None if full_run is None else full_run.due_at,
         full_run_state=None if full_run is None else full_run.state,
     )
 
 
 def scheduler_status(history: History, settings: Settings, now: datetime) -> SchedulerStatus:
-    """Tell when a scheduler last gave a sign of life."""
+    """Find when a scheduler last gave a sign of life."""
     last = last_beat(history, HEARTBEAT)
     recent = 3 * max(settings.schedule.heartbeat_every, settings.schedule.check_every)
     return SchedulerStatus(last_heartbeat=last, alive=last is not None and now - last < recent)
 
 
 def describe_outlook(outlook: NightOutlook) -> list[str]:
-    """Say it in a line each, with what calls for action first."""
+    """Lines for people; what calls for action comes first."""
     lines = []
     if outlook.alert is not None:
         lines.append(f"  ALERT: {outlook.alert}")
@@ -153,7 +152,7 @@ def describe_outlook(outlook: NightOutlook) -> list[str]:
 
 
 def describe_scheduler(status: SchedulerStatus, now: datetime) -> str:
-    """Say whether a scheduler is at work."""
+    """Line for people: whether a scheduler is at work."""
     if status.last_heartbeat is None:
         return "scheduler: no sign of life yet; start one with `recurring-eval schedule`"
     minutes = max(0.0, (now - status.last_heartbeat).total_seconds() / 60)

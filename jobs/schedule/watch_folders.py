@@ -1,6 +1,6 @@
-"""Import what comes to watched folders: each content once, and only files that rest.
+"""Import the files that appear in watched folders: each content once, and only when at rest.
 
-A file is taken when two looks at least `settle` apart found the same size, change
+A file is taken when two checks at least `settle` apart found the same size, change
 time and inode. What was taken is remembered while the process lives; after a restart
 files whose content the history knows are passed over, and importing others again is
 a no-op. A refused file is tried again when it changes or the scheduler restarts.
@@ -15,22 +15,13 @@ from datetime import datetime
 from pathlib import Path
 
 from jobs.app.app import App
-from jobs.app.config import Settings
 from jobs.app.config_schedule import WatchSettings
 from jobs.harnesses.harness import ReadOptions
 from jobs.harnesses.registry import logs_among, looks_like_log
 from jobs.importing.import_runs import ImportOptions, import_runs
 from jobs.importing.report import REFUSED, ImportReport
-from jobs.schedule.ledger import (
-    IMPORT,
-    JobKey,
-    end_attempt,
-    failure_message,
-    note_end,
-    stop_message,
-    take_attempt,
-)
-from storage.file.errors import HistoryError
+from jobs.schedule.ledger import IMPORT, JobKey, attempt_job, failure_message
+from recurring_eval.errors import InputError
 from storage.ledger import JobStatus
 from storage.runs.imports import imported_file_hashes
 
@@ -71,11 +62,11 @@ class FolderWatch:
         return [(self.watches[number], paths) for number, paths in sorted(ready.items())]
 
     def take(self, path: Path) -> None:
-        """Remember a file, as it was last looked at, as dealt with."""
+        """Remember a file, as it was last seen, as dealt with."""
         self._taken[path] = self._seen[path][0]
 
     def has_new(self) -> bool:
-        """Whether the last look found files that were not taken."""
+        """Whether the last check found files that were not taken."""
         return any(self._taken.get(path) != seen for path, (seen, _) in self._seen.items())
 
     def _files(self, watch: WatchSettings) -> Iterator[tuple[Path, Look]]:
@@ -114,37 +105,29 @@ def _import(
     app: App, folder: WatchSettings, paths: list[Path], *, owner: str
 ) -> ImportReport | None:
     """Import files under a lease; None when that is to be tried again."""
-    key, day = JobKey(job=IMPORT), app.clock.now().date()
-    attempt = take_attempt(app, key, day, owner=owner, done=())
-    if attempt is None:
+    reports: list[ImportReport] = []
+
+    def work(_attempt: int) -> str:
+        try:
+            report = import_runs(app, paths, _options(folder))
+        except Exception as error:
+            raise InputError(f"{folder.path}: {failure_message(error)}") from error
+        reports.append(report)
+        message = f"{folder.path}: {' '.join(report.text())}"
+        if report.n_refused:
+            raise InputError(message)
+        return message
+
+    ended = attempt_job(app, JobKey(job=IMPORT), app.clock.now().date(), work, owner=owner, done=())
+    if ended is None:
         log.info("another process imports; %s waits", folder.path)
         return None
-    try:
-        report = import_runs(app, paths, _options(folder))
-    except Exception as error:
-        message = f"{folder.path}: {failure_message(error)}"
-        log.error("import failed: %s", message)
-        note_end(app, key, attempt, owner=owner, message=message)
-        return None
-    except BaseException as error:
-        note_end(app, key, attempt, owner=owner, message=stop_message(error))
-        raise
-    refused = [file for file in report.files if file.status == REFUSED]
-    for file in refused:
-        log.error("import refused %s: %s", file.path, file.reason)
-    status = JobStatus.FAILED if refused else JobStatus.DONE
-    message = f"{folder.path}: {' '.join(report.text())}"
-    log.info("import of %s", message)
-    try:
-        end_attempt(app, key, attempt, owner=owner, status=status, message=message)
-    except HistoryError as error:
-        log.error("the import could not be noted in the ledger: %s", error)
-    return report
-
-
-def watch_of(settings: Settings) -> FolderWatch:
-    """Begin to watch the configured folders."""
-    return FolderWatch(watches=settings.watch)
+    status, message = ended
+    for file in reports[0].files if reports else ():
+        if file.status == REFUSED:
+            log.error("import refused %s: %s", file.path, file.reason)
+    log.log(logging.ERROR if status is JobStatus.FAILED else logging.INFO, "import of %s", message)
+    return reports[0] if reports else None
 
 
 def _options(folder: WatchSettings) -> ImportOptions:

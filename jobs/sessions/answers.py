@@ -123,7 +123,7 @@ def new_answers(
             differing[answer.question] = f"{answer.question!r} was {first} and is now {answer}"
     if differing:
         raise InputError(
-            f"{_listed(list(differing.values()))}; {where} keeps what it was told first, and "
+            f"{_listed(list(differing.values()))}; {where} keeps the first verdict, and "
             "nothing was stored: leave them out"
         )
     return [answer for question, answer in told.items() if question not in before]
@@ -234,13 +234,13 @@ def answers_of_run(log: RunLog, view: BenchmarkView) -> list[Answer]:
 def _only_log(path: Path, options: ReadOptions) -> Source:
     found = [s for s in read_sources([path], harness="auto", options=options) if not s.is_skipped]
     if len(found) != 1:
-        raise InputError(f"holds {len(found)} logs; give the log of one run")
+        raise InputError(f"holds {len(found)} logs; use the log of one run")
     if found[0].refusal is not None:
         raise InputError(found[0].refusal)
     if found[0].log.others_failed:
-        raise InputError("names only questions that passed; tell the failed ones as well")
+        raise InputError("names only questions that passed; include the failed ones as well")
     if found[0].large is not None:
-        raise InputError("is too large for the log of one run; give that run's verdicts alone")
+        raise InputError("is too large for the log of one run; use a log of that run alone")
     return found[0]
 
 
@@ -256,7 +256,7 @@ def _only_run(logs: Sequence[RunLog], record: SessionRecord) -> RunLog:
     own = [log for log in logs if log.session_id == record.session_id] or list(logs)
     if len(own) != 1:
         keys = ", ".join(log.run_key for log in own[:5])
-        raise InputError(f"holds {len(own)} runs ({keys}); a session is one run, give one of them")
+        raise InputError(f"holds {len(own)} runs ({keys}); a session is one run, choose one")
     (log,) = own
     if log.session_id not in (None, record.session_id):
         raise InputError(f"belongs to session {log.session_id}, not to {record.session_id}")

@@ -56,8 +56,8 @@ def finish_run(
             require_open(record)
             if record.steps != session.record.steps:
                 raise InputError(
-                    f"session {record.session_id} was told more while it was being finished; "
-                    "nothing was stored, finish it again"
+                    f"session {record.session_id} received more verdicts while it was being "
+                    "finished; nothing was stored, finish it again"
                 )
             run_id = None
             if not give_up and estimate is not None:
@@ -115,18 +115,19 @@ def _require_complete(session: AdaptiveSession, *, early: bool) -> None:
     name = f"session {session.record.session_id}"
     if not session.n_valid:
         raise InputError(
-            f"{name} has no valid verdict to estimate from; tell some first, or close it "
-            "without a run with --give-up"
+            f"{name} has no valid verdict to estimate from; add some with `adaptive tell`, or "
+            "close it without a run with --give-up"
         )
     if not any(step.trials for step in session.record.steps):
         raise InputError(
-            f"{name} was told missing verdicts alone, which count as fails here but make no run; "
-            "tell a pass or a fail as well, or close it without a run with --give-up"
+            f"{name} has missing verdicts only, which count as fails here but make no run; "
+            "add a pass or a fail with `adaptive tell`, or close it without a run with --give-up"
         )
     if session.n_left and not session.is_exhausted and not early:
         raise InputError(
             f"{name} has {session.n_valid} of {session.record.k} valid verdicts, {session.n_left} "
-            "are left; tell them first, or finish with --early (or --give-up, without a run)"
+            "are left; add them with `adaptive tell`, or finish with --early (or --give-up, "
+            "without a run)"
         )
 
 

@@ -159,7 +159,7 @@ def require_open(record: SessionRecord) -> None:
     if record.finished_at is not None:
         raise InputError(
             f"session {record.session_id} was finished on {record.finished_at:%Y-%m-%d %H:%M} UTC; "
-            "look at it with `recurring-eval adaptive show`, or start another one"
+            "see it with `recurring-eval adaptive show`, or start another one"
         )
 
 

@@ -1,1 +1,1 @@
-"""Looking after a history: start, status, check, back up."""
+"""Maintenance of a history: setting one up, status, check-up, backups."""

@@ -1,6 +1,7 @@
-"""Check-up: is everything stored whole, and will it stay so."""
+"""The check-up of `recurring-eval doctor`: packages, history, files, clock, disk, backups."""
 
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,26 +9,44 @@ from pathlib import Path
 from typing import Final
 
 from jobs.app.app import App
-from jobs.upkeep.doctor_files import (
-    FAULT,
-    FINE,
-    WARNING,
-    Finding,
-    check_backups,
-    check_disk,
-    check_folder,
-    check_leftovers,
-    check_log,
-)
 from jobs.upkeep.own_packages import foreign_packages
 from recurring_eval.errors import RecurringEvalError
-from storage.file.checkup import AcceptedLoss, HistoryFacts, accept_loss, history_facts
+from storage.file.backups import backup_problem, list_backups
+from storage.file.checkup import HistoryFacts, history_facts
+from storage.file.files import PARTIAL, write_ahead_logs
 from storage.file.history import History
 from storage.ledger import expired_leases
 
+FINE: Final = "ok"
+WARNING: Final = "warning"
+FAULT: Final = "FAULT"
 CLOCK_SLACK: Final = timedelta(minutes=5)
 FREE_SHARE: Final = 0.5
 FREE_BYTES: Final = 64 << 20
+BACKUP_AGE: Final = timedelta(hours=48)
+LEAST_FREE: Final = 1 << 20
+LITTLE_FREE: Final = 50 << 20
+ROOM_FOR_COPIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one check found, and what to do about it.
+
+    Attributes
+    ----------
+    name : str
+    status : str
+        ``ok``, ``warning`` or ``FAULT``.
+    detail : str
+    advice : str
+        Empty if nothing is to be done.
+    """
+
+    name: str
+    status: str
+    detail: str
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +69,7 @@ class Checkup:
 
 def examine(app: App) -> Checkup:
     """Check packages, files, every stored run, the clock, the disk and the backups."""
-    findings = [_packages(), check_folder(app), check_log(app)]
+    findings = [_packages(), _permissions(app), _write_ahead_log(app)]
     try:
         with app.open_history(read_only=True) as history:
             facts = history_facts(history)
@@ -58,23 +77,12 @@ def examine(app: App) -> Checkup:
             findings.append(_leases(app, history))
     except RecurringEvalError as error:
         findings.append(Finding(name="history", status=FAULT, detail=str(error)))
-    findings += [check_disk(app), check_backups(app), check_leftovers(app)]
+    findings += [_disk(app), _backups(app), _leftovers(app)]
     return Checkup(
         ok=all(finding.status != FAULT for finding in findings),
         history=app.settings.history,
         checks=tuple(findings),
     )
-
-
-def give_up_losses(app: App, *, reason: str) -> AcceptedLoss | None:
-    """Go on without commits that are lost; None if nothing is.
-
-    Raises
-    ------
-    HistoryError
-        If only a backup can help.
-    """
-    return accept_loss(app.settings.history, reason=reason, now=app.clock.now())
 
 
 def _packages() -> Finding:
@@ -176,6 +184,108 @@ def _leases(app: App, history: History) -> Finding:
         detail=f"{len(expired)} unfinished jobs, the last: "
         f"{last.job} {last.benchmark} {last.agent_family} {last.date}",
         advice="the next run of the job takes over; if none is scheduled, run it",
+    )
+
+
+def _permissions(app: App) -> Finding:
+    """Whether this user may write the history and beside it."""
+    path = app.settings.history
+    for place in (path.parent, path):
+        if place.exists() and not os.access(place, os.R_OK | os.W_OK):
+            return Finding(
+                name="permissions",
+                status=WARNING,
+                detail=f"this user may not write {place}",
+                advice="reading works; to write, give this user the right to",
+            )
+    return Finding(name="permissions", status=FINE, detail=f"{path.parent} can be written")
+
+
+def _write_ahead_log(app: App) -> Finding:
+    """Whether a write-ahead log was left behind."""
+    try:
+        logs = write_ahead_logs(app.settings.history)
+    except OSError as error:
+        return Finding(name="write-ahead log", status=FAULT, detail=str(error))
+    if not logs:
+        return Finding(name="write-ahead log", status=FINE, detail="none left behind")
+    return Finding(
+        name="write-ahead log",
+        status=WARNING,
+        detail=f"{', '.join(log.name for log in logs)} was left by a crash",
+        advice="leave it in place: the next job that writes takes it in",
+    )
+
+
+def _disk(app: App) -> Finding:
+    """Whether there is room for the history, a copy and a backup."""
+    path = app.settings.history
+    try:
+        free = shutil.disk_usage(path.parent).free
+        size = path.stat().st_size if path.exists() else 0
+    except OSError as error:
+        return Finding(name="disk", status=FAULT, detail=f"{path.parent}: {error.strerror}")
+    detail = f"{free / 1e9:.1f} GB free beside a history of {size / 1e6:.1f} MB"
+    if free < LEAST_FREE:
+        return Finding(name="disk", status=FAULT, detail=detail, advice="free some space now")
+    if free < max(ROOM_FOR_COPIES * size, LITTLE_FREE):
+        return Finding(
+            name="disk",
+            status=WARNING,
+            detail=detail,
+            advice="free some space: a backup or compacting needs as much as the history",
+        )
+    return Finding(name="disk", status=FINE, detail=detail)
+
+
+def _backups(app: App) -> Finding:
+    """Whether there is a recent and whole backup."""
+    folder = app.settings.backups
+    backups = list_backups(folder, app.settings.history)
+    if not backups:
+        return Finding(
+            name="backups",
+            status=WARNING,
+            detail=f"none in {folder}",
+            advice="run `recurring-eval backup`, every night",
+        )
+    newest = backups[-1]
+    try:
+        problem = backup_problem(newest.path)
+    except (OSError, RecurringEvalError) as error:
+        problem = str(error)
+    if problem:
+        return Finding(
+            name="backups",
+            status=FAULT,
+            detail=problem,
+            advice="run `recurring-eval backup` and see what changes files there",
+        )
+    age = app.clock.now() - newest.made_at
+    hours = age / timedelta(hours=1)
+    detail = f"{len(backups)} in {folder}, the newest {newest.path.name}, {hours:.0f} h old"
+    if age > BACKUP_AGE:
+        return Finding(
+            name="backups",
+            status=WARNING,
+            detail=detail,
+            advice="run `recurring-eval backup`, every night",
+        )
+    return Finding(name="backups", status=FINE, detail=detail)
+
+
+def _leftovers(app: App) -> Finding:
+    """Whether files of crashed or earlier work were left behind."""
+    path = app.settings.history
+    patterns = (f"{path.stem}*{PARTIAL}", f"{path.stem}.aside-*", f"{path.name}.restoring")
+    found = sorted(file.name for pattern in patterns for file in path.parent.glob(pattern))
+    if not found:
+        return Finding(name="leftovers", status=FINE, detail="none")
+    return Finding(
+        name="leftovers",
+        status=FINE,
+        detail=", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else ""),
+        advice="delete those you do not need",
     )
 
 

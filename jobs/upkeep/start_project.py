@@ -14,7 +14,7 @@ CONFIG_TEXT: Final = """\
 # deleted without effect. Command-line flags win over environment variables
 # (RECURRING_EVAL_SEED, RECURRING_EVAL_DEFAULTS__LEVEL, ...), which win over this file.
 
-# Where runs and verdicts are kept, and where reports go; from this file's folder.
+# Where runs and verdicts are kept, and where reports go; relative to this file's folder.
 history = "history.duckdb"
 reports = "recurring-eval-reports"
 
@@ -33,7 +33,7 @@ seed = 0
 subset_sizes = [100, 200, 300, 400]
 
 # Full runs of the last days calibrate the questions ("all" for the whole history).
-# A window with fewer than minimum_runs is stretched back until it has them.
+# A window with fewer than minimum_runs is extended backwards until it holds them.
 window = "28d"
 minimum_runs = 30
 
@@ -61,8 +61,8 @@ use = "majority"
 # timeout = "fail"
 
 # `recurring-eval schedule` recalibrates every benchmark each night at this time of
-# its zone, makes up for nights it missed up to catch_up_days back, tries a failed
-# night again (retry_after, twice that, ... up to longest_retry) until `attempts`
+# its zone, makes up for nights it missed up to catch_up_days back, retries a
+# failed night (after retry_after, twice that, ... up to longest_retry) until `attempts`
 # failed, writes the report, backs up, and raises an alert after alert_after without
 # a successful night. [benchmark.NAME.schedule] takes the keys of the first part.
 [schedule]
@@ -74,13 +74,13 @@ retry_after = "10m"
 longest_retry = "6h"
 catch_up_days = 30
 
-# A full run is planned so long after the last one: `status` tells when it is due. The
+# A full run is planned so long after the last one; `status` shows when it is due. The
 # command, if there is one, starts it; it is a list of program and arguments, no shell.
 # full_run_every = "7d"
 # full_run_command = ["./full-run.sh", "{benchmark}", "{family}", "{date}"]
 full_run_timeout = "12h"
 
-# The daemon itself: how often it looks, shows signs of life, and how long one job may
+# The daemon itself: how often it checks, notes that it is alive, and how long one job may
 # take before another process takes it over; and how long it may take to stop.
 check_every = "1m"
 heartbeat_every = "5m"

@@ -81,7 +81,7 @@ def show_status(
 
 
 def scheduler_state(app: App) -> SchedulerStatus:
-    """Tell whether a scheduler is at work on this history."""
+    """Find whether a scheduler is at work on this history."""
     with app.open_history(read_only=True) as history:
         return scheduler_status(history, app.settings, app.clock.now())
 
@@ -94,7 +94,7 @@ def _status(
     good = [run for run in full if not run.under_covered]
     calibrations = list_calibrations(history, target.benchmark, target.family)
     current = calibrations[-1] if calibrations else None
-    key = JobKey(job=RECALIBRATE, benchmark=target.benchmark, family=target.family)
+    key = JobKey(job=RECALIBRATE, target=target)
     nights = ledger.get(key, [])
     last = app.view(target.benchmark).scored(history, good[-1:])
     return TargetStatus(
@@ -131,7 +131,7 @@ def _status(
 
 
 def describe_status(states: list[TargetStatus]) -> list[str]:
-    """Say it in a few lines per benchmark."""
+    """Describe every benchmark in a few lines, for people."""
     if not states:
         return ["The history is empty. Next: recurring-eval import FILE_OR_FOLDER --benchmark NAME"]
     lines = []

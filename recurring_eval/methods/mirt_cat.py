@@ -77,14 +77,14 @@ def describe(model: MirtModel) -> str:
     """Phrase for the job ledger."""
     unsettled = "" if model.converged else ", not converged"
     return (
-        f"multidimensional model with {model.n_dimensions} abilities, "
+        f"M2PL with {model.n_dimensions} dimensions, "
         f"discrimination SD {model.discrimination_sd:g}{unsettled}"
     )
 
 
 MIRT: Final = ModelKind(
     name="mirt",
-    title="multidimensional model",
+    title="M2PL",
     fit=fit,
     refit=refit,
     to_arrays=to_arrays,

@@ -111,8 +111,8 @@ def _conclusion(verdict: Verdict, best: MetricRow, *, n_source: int, n_targets: 
     near = f"90% of the estimates were within {best.within_90_pp:.1f} pp of the full pass rate"
     if verdict is Verdict.TOO_LITTLE_DATA:
         return (
-            f"Too little data to tell: {n_source} runs calibrate and {n_targets} are tested, "
-            f"and it takes {MIN_SOURCE_RUNS} and {MIN_TARGETS}; the figures are a first look."
+            f"Too little data to decide: {n_source} runs calibrate and {n_targets} are tested, "
+            f"and it takes {MIN_SOURCE_RUNS} and {MIN_TARGETS}; the figures are indicative only."
         )
     if verdict is Verdict.USABLE:
         return f"Usable: with {what}, {near}."

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.restore import restore
+from jobs.upkeep.backups import find_backup
 from jobs.upkeep.doctor import Checkup, examine
 from storage.file.checkup import history_facts
 from storage.file.errors import HistoryDamagedError
 from storage.file.history import History
+from storage.file.restore import restore_backup
 from storage.runs.runs import list_runs
 from tests.durability.work import BENCHMARK, app_on
 from tests.storage.damage import flip, log_of, truncate
@@ -100,7 +101,8 @@ def damage_often(crashed: Path, tmp_path: Path, rounds: int, seed: int) -> Count
             checkup = examine(app_on(place))
             if outcome_of_opening(checkup) == "refused":
                 assert not checkup.ok
-                restore(app_on(place), "last")
+                app = app_on(place)
+                restore_backup(find_backup(app, "last"), app.settings.history, now=app.clock.now())
                 with History.open(place / "history.duckdb") as history:
                     assert len(list_runs(history, BENCHMARK)) == 12
                 assert examine(app_on(place)).ok

@@ -10,16 +10,14 @@ import numpy as np
 
 from jobs.app.app import App, start_app
 from jobs.clock import FixedClock
-from jobs.compact import compact
 from jobs.demo import write_long_table
 from jobs.harnesses.registry import HARNESSES
 from jobs.importing.import_runs import ImportOptions, import_runs
-from jobs.migrate_history import migrate_history
 from jobs.nights.recalibrate import recalibrate
-from jobs.retain import retain
-from jobs.upkeep.back_up import back_up
+from jobs.upkeep.backups import back_up
 from jobs.upkeep.status import show_status
 from recurring_eval.records import RunLog
+from storage.file.upkeep import compact, migrate, move_old_verdicts
 from storage.runs.runs import list_runs
 from storage.runs.verdicts import load_matrix
 
@@ -86,15 +84,19 @@ def do_backup(folder: Path, number: int) -> None:
 
 
 def do_compact(folder: Path, number: int) -> None:
-    compact(app_on(folder))
+    compact(app_on(folder).settings.history)
 
 
 def do_retain(folder: Path, number: int) -> None:
-    retain(app_on(folder, (FIRST + timedelta(hours=3 * number)).date()), days=1)
+    app = app_on(folder, (FIRST + timedelta(hours=3 * number)).date())
+    now = app.clock.now()
+    with app.open_history() as history:
+        move_old_verdicts(history, before=now - timedelta(days=1), now=now)
 
 
 def do_migrate(folder: Path, number: int) -> None:
-    migrate_history(app_on(folder))
+    app = app_on(folder)
+    migrate(app.settings.history, backup_folder=app.settings.backups, now=app.clock.now())
 
 
 WORK = {

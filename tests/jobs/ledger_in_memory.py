@@ -3,15 +3,19 @@
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from jobs.schedule.queue import LEASE_EXPIRED, SETTLED, NightPlan, count_failures
-from storage.ledger import JobRun, JobStatus
+from jobs.app.config_schedule import NightSettings
+from jobs.schedule.due import NightState, ScheduledNight, scheduled_nights
+from jobs.schedule.ledger import SETTLED, count_failures, wait_after
+from storage.ledger import LEASE_EXPIRED, JobRun, JobStatus
+
+LEASE = timedelta(minutes=30)
 
 
 @dataclass(slots=True, kw_only=True)
 class MemoryLedger:
     """Attempts of one job, benchmark and family."""
 
-    plan: NightPlan
+    plan: NightSettings
     attempts: list[JobRun] = field(default_factory=list)
 
     def take(self, day: date, owner: str, now: datetime) -> int | None:
@@ -21,7 +25,7 @@ class MemoryLedger:
         for a in mine:
             if a.status is JobStatus.RUNNING:
                 assert a.lease_expires_at is not None
-                held = now < a.lease_expires_at <= now + 2 * self.plan.lease
+                held = now < a.lease_expires_at <= now + 2 * LEASE
                 if a.owner != owner and held:
                     return None
                 self._change(a, status=JobStatus.FAILED, message=LEASE_EXPIRED, finished_at=now)
@@ -38,7 +42,7 @@ class MemoryLedger:
                 status=JobStatus.RUNNING,
                 message="",
                 owner=owner,
-                lease_expires_at=now + self.plan.lease,
+                lease_expires_at=now + LEASE,
             )
         )
         return len(self.attempts) - 1
@@ -49,8 +53,14 @@ class MemoryLedger:
         retry_at = None
         if status is JobStatus.FAILED and message == "failed":
             others = [a for a in self.attempts if a.date == attempt.date]
-            retry_at = now + self.plan.wait_after(count_failures(others) + 1)
+            retry_at = now + wait_after(count_failures(others) + 1, self.plan)
         self._change(attempt, status=status, message=message, finished_at=now, retry_at=retry_at)
+
+    def nights(self, now: datetime) -> list[ScheduledNight]:
+        return scheduled_nights(self.attempts, self.plan, now, lease=LEASE)
+
+    def due(self, now: datetime) -> list[ScheduledNight]:
+        return [night for night in self.nights(now) if night.state is NightState.DUE]
 
     def settled(self) -> list[date]:
         return [a.date for a in self.attempts if a.status in SETTLED]
@@ -63,13 +73,5 @@ class MemoryLedger:
         )
 
 
-def a_plan(slot, **changes: object) -> NightPlan:
-    values: dict[str, object] = {
-        "slot": slot,
-        "attempts": 5,
-        "retry_after": timedelta(minutes=10),
-        "longest_retry": timedelta(hours=6),
-        "catch_up_days": 30,
-        "lease": timedelta(minutes=30),
-    }
-    return NightPlan(**(values | changes))  # type: ignore[arg-type]  # fields of NightPlan
+def a_plan(slot, **changes: object) -> NightSettings:
+    return NightSettings.model_validate({"at": slot.at, "zone": slot.zone.key} | changes)

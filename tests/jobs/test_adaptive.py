@@ -122,7 +122,7 @@ def test_misses_that_count_as_fails_make_no_run_alone(calibrated):
     document("tell", "last", f"{first}=missing:timeout")
     before = tables(calibrated)
     error = one_error_line(adaptive("finish", "last", code=1))
-    assert "missing verdicts alone" in error
+    assert "missing verdicts only" in error
     assert "--give-up" in error
     assert tables(calibrated) == before
     document("finish", "last", "--give-up")

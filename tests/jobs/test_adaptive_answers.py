@@ -83,7 +83,7 @@ def test_told_again_is_told_once(session, calibrated):
     state = document("tell", "last", f"{session}=pass", f"{session}=1/1")
     assert (state["asked"], state["n_valid"]) == ([session], 1)
     again = invoke("adaptive", "tell", "last", f"{session}=pass")
-    assert "stored 0 verdicts; 1 was told before" in again.err
+    assert "stored 0 verdicts; 1 was stored before" in again.err
     assert tables(calibrated) == before
 
 

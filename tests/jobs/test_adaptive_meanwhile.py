@@ -17,7 +17,7 @@ def test_a_verdict_told_while_finishing_is_not_lost(calibrated, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("jobs.sessions.finish._require_complete", meanwhile)
         error = one_error_line(adaptive("finish", "last", code=1))
-    assert "was told more while it was being finished; nothing was stored" in error
+    assert "received more verdicts while it was being finished; nothing was stored" in error
     assert not [row for row in tables(calibrated)["run"] if "adaptive" in row]
     done = document("finish", "last")
     assert done["asked"] == [*told, late]

@@ -51,7 +51,7 @@ def cut(data: bytes) -> bytes:
             "t.csv",
             f"{HEADER}\n" + ROWS.replace("question-002", "question-2"),
             (),
-            "lacks 1 of its questions: 'question-2'; --extend-bank adds them",
+            "lacks 1 of the file's questions: 'question-2'; --extend-bank adds them",
             id="unknown question",
         ),
         pytest.param("t.csv", "", (), "is empty", id="empty"),

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
 from jobs import cli
 from jobs.cli import COMMANDS
@@ -23,9 +24,19 @@ def test_help_names_every_command():
         assert f"\n  {name} " in outcome.out
 
 
-@pytest.mark.parametrize("name", [name for name, _ in COMMANDS])
-def test_every_command_has_the_shared_options(name):
-    outcome = invoke(name, "--help")
+def every_command() -> list[list[str]]:
+    words = []
+    for name, command in COMMANDS:
+        if isinstance(command, typer.Typer):
+            words += [[name, str(sub.name)] for sub in command.registered_commands]
+        else:
+            words.append([name])
+    return words
+
+
+@pytest.mark.parametrize("words", every_command(), ids=" ".join)
+def test_every_command_has_the_shared_options(words):
+    outcome = invoke(*words, "--help")
     assert outcome.code == 0
     for option in ("--config", "--json", "--quiet"):
         assert option in outcome.out

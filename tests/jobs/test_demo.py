@@ -70,7 +70,7 @@ def test_two_demos_of_a_seed_tell_what_their_histories_hold(folder, quick, monke
     story = invoke("demo", "--dir", "b", "--quiet").out
     assert 8 <= len(story.splitlines()) <= 14
     assert f"full pass rate {100 * document['estimate']:.1f} % (90 % interval" in story
-    assert f"the full run came in: {100 * document['full_pass_rate']:.1f} %" in story
+    assert f"the candidate ran in full: {100 * document['full_pass_rate']:.1f} %" in story
     assert f"the estimate off by {document['error_pp']:+.1f} pp" in story
     assert f"handed out {run.subset_id}" in story
     assert str(folder / "b" / "recurring-eval-reports" / "index.html") in story

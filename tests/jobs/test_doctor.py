@@ -69,7 +69,9 @@ def test_lost_commits_are_given_up_only_with_a_reason(imported: Path) -> None:
     assert "run +1, verdict +5" in error
     assert "--accept-loss" in error
     assert "there is no backup" in error
-    assert "say with --accept-loss why" in one_error_line(invoke("doctor", "--accept-loss", " "))
+    assert "--accept-loss needs the reason" in one_error_line(
+        invoke("doctor", "--accept-loss", " ")
+    )
     found = checks("--accept-loss", "disk swapped")
     assert "disk swapped" in found["losses"]["detail"]
     assert invoke("import", "more.csv", "--json").document["runs_added"] == 1

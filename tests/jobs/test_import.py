@@ -191,7 +191,7 @@ def test_a_file_of_which_no_question_is_known_may_be_another_benchmarks(project)
     invoke("import", write_runs_csv(project / "t.csv", RUNS))
     other = write_runs_csv(project / "o.csv", {"r3": {"x": "1", "y": "0"}})
     error = one_error_line(invoke("import", other))
-    assert "none of its 2 questions is in benchmark 'b': 'x', 'y'; is it of another" in error
+    assert "none of the file's 2 questions is in benchmark 'b': 'x', 'y'; does it" in error
     assert "--benchmark NAME, a new one with --create)? If not, --extend-bank adds them" in error
 
 
@@ -200,7 +200,7 @@ def test_unknown_questions_are_listed_and_may_extend_the_bank(project):
     invoke("import", path)
     write_runs_csv(path, {"r3": {f"new-{i}": "1" for i in range(7)} | {"a": "1"}})
     error = one_error_line(invoke("import", path))
-    assert "lacks 7 of its questions: 'new-0', 'new-1'" in error
+    assert "benchmark 'b' lacks 7 of the file's questions: 'new-0', 'new-1'" in error
     assert "'new-4' and 2 more; --extend-bank" in error
     assert set(stored(project)) == {"r1", "r2"}
     assert invoke("import", path, "--extend-bank").code == 0

@@ -24,7 +24,7 @@ def test_too_few_runs_and_the_ledger_says_so(calibrated):
         record = latest_calibration(history, BENCHMARK, "main")
     assert record.mirt is None
     assert record.n_runs < 80
-    needs = f"no multidimensional model: {record.n_runs} runs, it needs 80"
+    needs = f"no M2PL: {record.n_runs} runs, it needs 80"
     assert needs in last_message(calibrated)
 
 
@@ -67,4 +67,4 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_night(long_project, mon
     with reading(long_project) as history:
         record = latest_calibration(history, BENCHMARK, "main")
     assert record.mirt is None
-    assert "no multidimensional model: no luck tonight" in last_message(long_project)
+    assert "no M2PL: no luck tonight" in last_message(long_project)

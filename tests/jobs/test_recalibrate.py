@@ -98,7 +98,7 @@ def test_a_window_counts_days_back_from_the_night(imported):
     (result,) = recalibrated(imported, "--as-of", str(AS_OF), "--window", "4d")
     runs = expected_runs(imported, AS_OF - timedelta(days=3), AS_OF)
     assert list(latest(imported).model.run_ids) == runs
-    assert "stretched" not in result["message"]
+    assert "extended" not in result["message"]
 
 
 def test_a_window_is_stretched_to_the_configured_minimum(imported):
@@ -106,7 +106,7 @@ def test_a_window_is_stretched_to_the_configured_minimum(imported):
     config.write_text(config.read_text().replace("minimum_runs = 4", "minimum_runs = 12"))
     (result,) = recalibrated(imported, "--as-of", str(AS_OF), "--window", "1d")
     assert list(latest(imported).model.run_ids) == expected_runs(imported, night_of(1), AS_OF)[-12:]
-    assert "stretched back" in result["message"]
+    assert "extended backwards" in result["message"]
 
 
 def test_a_night_that_is_done_is_left_alone(calibrated):
@@ -343,7 +343,7 @@ def test_a_night_in_the_past_leaves_the_published_subsets_of_later_data(imported
 def test_dates_and_windows_that_make_no_sense(imported):
     before = tables(imported)
     for arguments, message in (
-        (("--as-of", "2999-01-01"), "2999-01-01 is to come; today is"),
+        (("--as-of", "2999-01-01"), "2999-01-01 is in the future; today is"),
         (("--as-of", "0001-01-01"), "--as-of 0001-01-01 is before 1970"),
         (("--as-of", "yesterday"), "--as-of 'yesterday' is not a date; write it as 2026-11-29"),
         (("--as-of", str(AS_OF), "--window", "4w"), "window '4w' is not a number of days"),

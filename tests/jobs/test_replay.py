@@ -242,7 +242,7 @@ def test_resume_refuses_other_data_options_and_damage(matrix: Path, folder: Path
     ("arguments", "said"),
     [
         (["--methods", "wish"], "unknown method 'wish'"),
-        (["--methods", "random,random"], "method random is there twice"),
+        (["--methods", "random,random"], "method random is listed twice"),
         (["--protocol", "fold"], "no protocol is called 'fold'"),
         (["--budgets", "ten"], "budget 'ten'"),
         (["--folds", "40"], "20 agents cannot be divided into 40 folds"),

@@ -3,8 +3,7 @@
 import pytest
 
 from jobs.app.console import Console
-from jobs.replaying.progress import Progress
-from jobs.replaying.tasks import Task
+from jobs.replaying.tasks import FoldTask, Progress
 from recurring_eval.replay.engine import FoldEstimates
 
 
@@ -14,8 +13,8 @@ def estimates(*, random: bool) -> list[FoldEstimates]:
 
 def test_time_left_weighs_methods_by_what_they_cost() -> None:
     progress = Progress(Console(quiet=True), n_seeds=5, clock=lambda: 0.0)
-    slow = [Task(key=(0, i, "slow"), seeds=(0,)) for i in range(3)]
-    quick = [Task(key=(0, i, "quick"), seeds=(0,)) for i in range(3)]
+    slow = [FoldTask(key=(0, i, "slow"), seeds=(0,)) for i in range(3)]
+    quick = [FoldTask(key=(0, i, "quick"), seeds=(0,)) for i in range(3)]
     progress.begin([*slow, *quick])
     progress.report(slow[0], estimates(random=False), 10.0)
     progress.report(quick[0], estimates(random=True), 1.0)
@@ -28,7 +27,7 @@ def test_time_left_weighs_methods_by_what_they_cost() -> None:
 def test_progress_is_said_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     now = 0.0
     progress = Progress(Console(), n_seeds=1, clock=lambda: now)
-    tasks = [Task(key=(0, i, "m"), seeds=(0,)) for i in range(60)]
+    tasks = [FoldTask(key=(0, i, "m"), seeds=(0,)) for i in range(60)]
     progress.begin(tasks)
     for task in tasks:
         now += 1.0

@@ -5,7 +5,7 @@ from datetime import time, timedelta
 import pytest
 
 from jobs.app.config_file import load_settings
-from jobs.app.config_schedule import fill_in
+from jobs.schedule.full_runs import fill_in
 from recurring_eval.errors import InputError
 
 
@@ -66,9 +66,12 @@ def test_watched_folders_start_at_the_file(folder, monkeypatch):
         ("[schedule]\nretry_after = 10", ["`schedule.retry_after`", "30s, 10m, 36h or 7d"]),
         ("[schedule]\nattempt = 1", ["`schedule.attempt`", "did you mean `attempts`?"]),
         ("[schedule]\nfull_run_every = '6h'", ["`schedule.full_run_every`"]),
-        ("[schedule]\nfull_run_command = 'go now'", ["`schedule.full_run_command`"]),
+        (
+            "[schedule]\nfull_run_command = 'go now'",
+            ["full_run_command`: must be a list"],
+        ),
         ("[benchmark.b.schedule]\nlease = '1h'", ["`benchmark.b.schedule.lease`"]),
-        ("[[watch]]\nbenchmark = 'b'", ["`watch.0.path`"]),
+        ("[[watch]]\nbenchmark = 'b'", ["`watch.0.path`: is required"]),
         ("[[watch]]\npath = 'x'\npurpos = 'routine'", ["`watch.0.purpos`", "`purpose`"]),
     ],
 )

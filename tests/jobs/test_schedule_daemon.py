@@ -19,8 +19,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from jobs.app.app import start_app
-from jobs.schedule.ledger import JobKey, is_gone, take_attempt, this_process
-from jobs.schedule.queue import PROCESS_GONE, Slot
+from jobs.app.targets import Target
+from jobs.schedule.due import Slot
+from jobs.schedule.ledger import PROCESS_GONE, JobKey, is_gone, take_attempt, this_process
 from jobs.scheduler import Daemon, SlotTrigger, Timers, make_worker
 from storage.file.errors import HistoryError
 from storage.file.history import History
@@ -124,7 +125,11 @@ def test_two_schedulers_at_once_do_each_night_once(scheduled):
 
 def test_what_a_killed_scheduler_left_is_taken_up_at_once(scheduled):
     gone = subprocess.run(
-        [sys.executable, "-c", "from jobs.process_name import *; print(this_process('schedule'))"],
+        [
+            sys.executable,
+            "-c",
+            "from jobs.schedule.ledger import *; print(this_process('schedule'))",
+        ],
         env=dict(os.environ, PYTHONPATH=str(ROOT)),
         capture_output=True,
         text=True,
@@ -135,7 +140,7 @@ def test_what_a_killed_scheduler_left_is_taken_up_at_once(scheduled):
     assert not is_gone("schedule@another-host:1:x")
     now = datetime.now(UTC)
     app = start_app(quiet=True)
-    key = JobKey(job="recalibrate", benchmark="a", family="main")
+    key = JobKey(job="recalibrate", target=Target(benchmark="a", family="main"))
     day = Slot(at=app.settings.schedule.at, zone=UTC).last_night(now)
     assert take_attempt(app, key, day, owner=gone) is not None
     once = start("--once")

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.app.app import start_app
 from jobs.app.targets import Target
-from jobs.schedule.full_runs import FullRuns, FullRunState, full_run_due, planned_full_runs
+from jobs.schedule.full_runs import FullRuns, FullRunState, next_full_run, planned_full_runs
 from jobs.schedule.ledger import FULL_RUN, read_ledger
 from storage.ledger import JobStatus, list_job_runs
 from tests.jobs.small_benchmarks import import_benchmarks
@@ -33,7 +33,7 @@ TARGET = Target(benchmark="b", family="main")
     ],
 )
 def test_a_full_run_is_due_a_period_after_the_last(days, state, key):
-    due = full_run_due(LAST, 7 * DAY, LAST + days * DAY)
+    due = next_full_run(LAST, 7 * DAY, LAST + days * DAY)
     assert due.due_at == LAST + 7 * DAY
     assert due.state is FullRunState(state)
     assert due.key_date == date(2026, 11, 1) + (key - 1) * DAY

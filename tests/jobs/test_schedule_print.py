@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from jobs.schedule import print as module
+from jobs.schedule import external_schedulers as module
 from tests.jobs.command_line import invoke, one_error_line
 
 ODD = 'a "b" $HOME 50% c'

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.schedule.queue import Slot
+from jobs.schedule.due import Slot
 
 ZONES = ("UTC", "Europe/Paris", "America/Los_Angeles", "Australia/Lord_Howe")
 

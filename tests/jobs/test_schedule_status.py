@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobs.app.app import App, start_app
+from jobs.app.targets import Target
 from jobs.schedule.ledger import RECALIBRATE, JobKey, end_attempt, take_attempt
 from jobs.schedule.status import describe_scheduler
 from jobs.upkeep.status import describe_status, scheduler_state, show_status
@@ -14,7 +15,7 @@ from tests.jobs.small_benchmarks import import_benchmarks
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-KEY = JobKey(job=RECALIBRATE, benchmark="b", family="main")
+KEY = JobKey(job=RECALIBRATE, target=Target(benchmark="b", family="main"))
 
 
 class Clock:

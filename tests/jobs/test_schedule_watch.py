@@ -8,7 +8,7 @@ import pytest
 
 from jobs.app.app import start_app
 from jobs.app.config_schedule import WatchSettings
-from jobs.schedule.watch_folders import FolderWatch, import_watched, watch_of
+from jobs.schedule.watch_folders import FolderWatch, import_watched
 from storage.file.errors import HistoryLockedError
 from storage.ledger import JobStatus, list_job_runs
 from storage.runs.benchmarks import benchmark_names
@@ -51,7 +51,7 @@ def imports(app):
 
 
 def test_a_file_is_imported_once_it_rests_and_only_once(app, project):
-    watch = watch_of(app.settings)
+    watch = FolderWatch(watches=app.settings.watch)
     write_runs_csv(project / "logs" / "r1.csv", {"r1": {"q1": "pass", "q2": "fail"}})
     assert import_watched(app, watch, owner="w@x:1:")
     assert runs(app) == []
@@ -67,16 +67,16 @@ def test_a_file_is_imported_once_it_rests_and_only_once(app, project):
 
 def test_after_a_restart_known_content_is_passed_over(app, project):
     write_runs_csv(project / "logs" / "r1.csv", {"r1": {"q1": "pass"}})
-    assert look_twice(app, watch_of(app.settings))
+    assert look_twice(app, FolderWatch(watches=app.settings.watch))
     os.utime(project / "logs" / "r1.csv")
-    again = watch_of(app.settings)
+    again = FolderWatch(watches=app.settings.watch)
     assert look_twice(app, again)
     assert not again.has_new()
     assert len(imports(app)) == 1
 
 
 def test_a_file_that_grows_is_taken_when_it_rests_and_again_when_it_changed(app, project):
-    watch = watch_of(app.settings)
+    watch = FolderWatch(watches=app.settings.watch)
     path = project / "logs" / "r1.csv"
     words = {}
     for n, word in enumerate(("pass", "fail", "pass")):
@@ -99,7 +99,7 @@ def test_files_of_one_look_make_one_bank(app, project):
     deep.mkdir()
     for n in range(5):
         write_runs_csv(deep / f"r{n}.csv", {f"r{n}": {f"q{n}": "pass"}})
-    assert look_twice(app, watch_of(app.settings))
+    assert look_twice(app, FolderWatch(watches=app.settings.watch))
     assert len(runs(app)) == 5
 
 
@@ -108,7 +108,7 @@ def test_a_refused_file_is_told_and_the_others_are_imported(app, project, caplog
     (project / "logs" / "bad.csv").write_text("run_id,question_id\nr,q\n")
     (project / "logs" / ".hidden.csv").write_text("x")
     (project / "logs" / "notes.txt").write_text("x")
-    watch = watch_of(app.settings)
+    watch = FolderWatch(watches=app.settings.watch)
     with caplog.at_level(logging.INFO):
         assert not look_twice(app, watch)
     assert len(runs(app)) == 1
@@ -130,7 +130,7 @@ def test_a_missing_folder_is_told_once_and_found_later(app, project, caplog):
 
 def test_a_locked_history_is_no_reason_to_forget_a_file(app, project, monkeypatch):
     write_runs_csv(project / "logs" / "r1.csv", {"r1": {"q1": "pass"}})
-    watch = watch_of(app.settings)
+    watch = FolderWatch(watches=app.settings.watch)
     import_watched(app, watch, owner="w@x:1:")
     app.clock.at += MINUTE
 

@@ -20,10 +20,8 @@ from jobs.app.targets import Target
 from jobs.clock import FixedClock
 from jobs.importing.import_runs import ImportOptions, import_runs
 from jobs.nights.night import Night, NightResult
-from jobs.schedule.full_runs import FullRuns
 from jobs.schedule.ledger import RECALIBRATE
-from jobs.schedule.round import Worker
-from jobs.schedule.watch_folders import FolderWatch
+from jobs.schedule.worker import Worker
 from storage.file.history import History
 from storage.ledger import JobRun, JobStatus, finish_job, list_job_runs
 from tests.jobs.command_line import write_runs_csv
@@ -134,8 +132,6 @@ class World:
         return Worker(
             app=app,
             owner=owner,
-            watch=FolderWatch(watches=()),
-            full_runs=FullRuns(owner=owner),
             run=self._night,
             publish=lambda app, target, day: Path(f"{target.benchmark}-{day}.html"),
         )
@@ -174,7 +170,7 @@ def a_world(
     settings = Settings(
         history=path,
         reports=folder / "reports",
-        schedule=ScheduleSettings.model_validate({"report": False} | schedule),
+        schedule=ScheduleSettings.model_validate({"report": False, "backup": False} | schedule),
     )
     app = App(
         settings=settings,

@@ -209,7 +209,7 @@ def _id_field(rows: Sequence[Row], form: Form, rule: VerdictRule) -> str:
     chosen = rule.question
     if form is Form.JUNIT and chosen not in (None, DESCRIPTION):
         raise InputError(
-            "names tests by their description alone, but the benchmark knows them by "
+            "names tests by their description alone, but the benchmark identifies them by "
             f"{chosen!r}; export JSON (promptfoo export eval ID -o FILE.json)"
         )
     if form is Form.CSV and chosen not in (None, CONTENT) and chosen not in fields:
@@ -218,7 +218,7 @@ def _id_field(rows: Sequence[Row], form: Form, rule: VerdictRule) -> str:
     field = choose_id_field([row.fields for row in rows], contents, chosen, last=DESCRIPTION)
     if field == CONTENT and not any(contents):
         raise InputError(
-            "has tests that nothing distinguishes; give each a description or a var `id`"
+            "has tests that cannot be told apart; give each a description or a var `id`"
         )
     return field
 
@@ -248,10 +248,10 @@ def _key_of_rows(rows: Sequence[Row]) -> str:
 def _told_id(field: str) -> str:
     if field == CONTENT:
         return (
-            "tests are known by a hash of their vars, which changes with them; give each a var"
+            "tests are identified by a hash of their vars, which changes with them; give each a var"
             " `id`, or name a field with --question vars.NAME, metadata.NAME or description"
         )
-    return f"tests are known by {field}; --question names another field"
+    return f"tests are identified by {field}; --question names another field"
 
 
 def _descriptions(keys: Sequence[str], rows: Sequence[Row]) -> Mapping[str, str]:

@@ -87,7 +87,7 @@ def read_verdicts(
         lost = (told >= 0) & (outcome != MISSING)
         if lost.any():
             notes.append(
-                f"verdicts missing because of an error in `{column.name}`: {int(lost.sum())}"
+                f"verdicts missing because `{column.name}` reports an error: {int(lost.sum())}"
             )
         outcome = np.where(told >= 0, np.int8(MISSING), outcome)
         reason = np.where(told >= 0, told, reason)

@@ -126,7 +126,7 @@ def test_errors_make_verdicts_missing_and_are_counted(tmp_path):
         "e": "timeout",
         "g": "not run",
     }
-    assert "verdicts missing because of an error in `error`: 2" in file.notes
+    assert "verdicts missing because `error` reports an error: 2" in file.notes
 
 
 def test_a_reason_per_row_is_cut_to_its_kind(tmp_path):

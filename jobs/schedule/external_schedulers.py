@@ -1,6 +1,6 @@
 """Files for other schedulers: systemd units and a crontab line.
 
-Both run `recurring-eval schedule --once`, which looks at the ledger and does what is
+Both run `recurring-eval schedule --once`, which reads the ledger and does what is
 due: so a line that fires too often does no harm, and one that fires late loses no
 night. The crontab line fires every hour because cron counts in the host's zone, where
 a fixed hour is skipped or doubled when clocks change.
@@ -20,7 +20,7 @@ FORMATS: Final = ("systemd", "cron")
 _NAME: Final = "recurring-eval"
 
 
-def print_schedule(app: App, kind: str) -> str:
+def schedule_files(app: App, kind: str) -> str:
     """Text of the files for a scheduler.
 
     Raises
@@ -51,7 +51,7 @@ def _cron(command: Sequence[str]) -> str:
     return "\n".join(
         [
             "# Every hour: does the nights that are due, each once, and retries failed ones.",
-            "# Exit status 1 and lines on stderr, which cron mails, tell of failures.",
+            "# Exit status 1 and lines on stderr, which cron mails, report failures.",
             f"0 * * * * {line}",
         ]
     )

@@ -8,17 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.schedule.queue import (
+from jobs.schedule.due import (
     MOST_INTERRUPTIONS,
-    STOPPED,
     NightState,
     Slot,
-    due_nights,
     forgone_nights,
     latest_ahead,
-    next_attempt,
-    night_states,
+    slot_of,
 )
+from jobs.schedule.ledger import STOPPED, wait_after
 from storage.ledger import JobStatus
 from tests.jobs.ledger_in_memory import MemoryLedger, a_plan
 
@@ -41,24 +39,33 @@ def do(book: MemoryLedger, day: date, now: datetime, status=JobStatus.DONE, mess
     book.finish(number, status, message, now)
 
 
+def next_attempt(book: MemoryLedger, now: datetime) -> datetime:
+    """When the job may start next: now, after a wait, or at the next slot."""
+    nights = book.nights(now)
+    if any(night.state is NightState.DUE for night in nights):
+        return now
+    waits = [night.ready_at for night in nights if night.state is NightState.WAITING]
+    return min([slot_of(book.plan).next_start(now), *waits])
+
+
 def test_before_any_attempt_only_the_latest_night_is_due():
     book = ledger()
-    assert dates(due_nights([], book.plan, NOON)) == [NOON.date()]
-    assert dates(due_nights([], book.plan, NOON.replace(hour=1))) == [date(2027, 3, 9)]
+    assert dates(book.due(NOON)) == [NOON.date()]
+    assert dates(book.due(NOON.replace(hour=1))) == [date(2027, 3, 9)]
 
 
 @pytest.mark.parametrize("status", [JobStatus.DONE, JobStatus.KEPT])
 def test_a_settled_night_is_not_due_and_missed_ones_are(status):
     book = ledger()
     do(book, NOON.date(), NOON, status)
-    assert due_nights(book.attempts, book.plan, NOON) == []
-    assert next_attempt(book.attempts, book.plan, NOON) == datetime(2027, 3, 11, 2, tzinfo=UTC)
+    assert book.due(NOON) == []
+    assert next_attempt(book, NOON) == datetime(2027, 3, 11, 2, tzinfo=UTC)
     later = NOON + 60 * HOUR
-    assert dates(due_nights(book.attempts, book.plan, later)) == [
+    assert dates(book.due(later)) == [
         date(2027, 3, 11),
         date(2027, 3, 12),
     ]
-    assert next_attempt(book.attempts, book.plan, later) == later
+    assert next_attempt(book, later) == later
 
 
 def test_a_night_missed_before_a_manual_run_is_still_due():
@@ -66,69 +73,67 @@ def test_a_night_missed_before_a_manual_run_is_still_due():
     do(book, date(2027, 3, 5), NOON - 5 * DAY)
     do(book, NOON.date(), NOON)
     missed = [date(2027, 3, d) for d in (6, 7, 8, 9)]
-    assert dates(due_nights(book.attempts, book.plan, NOON)) == missed
+    assert dates(book.due(NOON)) == missed
 
 
 def test_a_manual_run_for_a_past_date_calls_no_night_due():
     book = ledger()
     do(book, date(2026, 1, 1), NOON)
-    assert dates(due_nights(book.attempts, book.plan, NOON)) == [NOON.date()]
+    assert dates(book.due(NOON)) == [NOON.date()]
 
 
 def test_a_manual_run_before_the_slot_is_the_night():
     book = ledger()
     do(book, NOON.date(), NOON.replace(hour=0, minute=30))
-    assert due_nights(book.attempts, book.plan, NOON) == []
+    assert book.due(NOON) == []
 
 
 def test_failures_wait_twice_as_long_each_time_and_are_given_up():
     book, now = ledger(), NOON
     waits = []
     for _ in range(5):
-        assert dates(due_nights(book.attempts, book.plan, now)) == [NOON.date()]
+        assert dates(book.due(now)) == [NOON.date()]
         do(book, NOON.date(), now, JobStatus.FAILED, "failed")
-        later = next_attempt(book.attempts, book.plan, now)
+        later = next_attempt(book, now)
         waits.append((later - now) / timedelta(minutes=1))
         if len(waits) < 5:
             just_before = later - timedelta(microseconds=1)
-            (night,) = night_states(book.attempts, book.plan, just_before)
+            (night,) = book.nights(just_before)
             assert night.state is NightState.WAITING
             now = later
     assert waits[:4] == [10, 20, 40, 80]
-    (night,) = night_states(book.attempts, book.plan, now)
+    (night,) = book.nights(now)
     assert (night.state, night.failures) == (NightState.GIVEN_UP, 5)
-    assert dates(due_nights(book.attempts, book.plan, now + DAY)) == [date(2027, 3, 11)]
+    assert dates(book.due(now + DAY)) == [date(2027, 3, 11)]
 
 
 def test_the_wait_has_a_limit():
     plan = a_plan(UTC_SLOT, attempts=100)
-    assert plan.wait_after(99) == timedelta(hours=6)
+    assert wait_after(99, plan) == timedelta(hours=6)
 
 
 def test_an_attempt_cut_short_is_no_failure_but_not_repeated_for_ever():
     book = ledger()
     for _ in range(MOST_INTERRUPTIONS):
-        (night,) = due_nights(book.attempts, book.plan, NOON)
+        (night,) = book.due(NOON)
         assert night.failures == 0
         do(book, NOON.date(), NOON, JobStatus.FAILED, f"{STOPPED} by request")
-    (night,) = night_states(book.attempts, book.plan, NOON)
+    (night,) = book.nights(NOON)
     assert night.state is NightState.GIVEN_UP
 
 
 def test_a_night_at_work_is_not_due_until_its_lease_ends():
     book = ledger()
     assert book.take(NOON.date(), "a", NOON) is not None
-    (night,) = night_states(book.attempts, book.plan, NOON + timedelta(minutes=29))
+    (night,) = book.nights(NOON + timedelta(minutes=29))
     assert night.state is NightState.RUNNING
-    assert dates(due_nights(book.attempts, book.plan, NOON + timedelta(minutes=30)))
+    assert dates(book.due(NOON + timedelta(minutes=30)))
 
 
 def test_nights_too_far_back_are_told_but_not_made_up_for():
     book = ledger(catch_up_days=3)
     do(book, date(2027, 3, 1), datetime(2027, 3, 1, 2, tzinfo=UTC))
-    assert dates(due_nights(book.attempts, book.plan, NOON)) == [
-        date(2027, 3, d) for d in (7, 8, 9, 10)
-    ]
+    assert dates(book.due(NOON)) == [date(2027, 3, d) for d in (7, 8, 9, 10)]
     assert forgone_nights(book.attempts, book.plan, NOON) == [
         date(2027, 3, d) for d in (2, 3, 4, 5, 6)
     ]
@@ -139,19 +144,19 @@ def test_a_clock_that_goes_back_does_no_night_twice_and_forgets_none():
     do(book, NOON.date(), NOON)
     for back in (HOUR, 5 * HOUR, 20 * HOUR):
         assert latest_ahead(book.attempts, NOON - back) == NOON
-        earlier = dates(due_nights(book.attempts, book.plan, NOON - back))
+        earlier = dates(book.due(NOON - back))
         assert NOON.date() not in earlier
     assert latest_ahead(book.attempts, NOON) is None
-    assert dates(due_nights(book.attempts, book.plan, NOON + DAY)) == [date(2027, 3, 11)]
+    assert dates(book.due(NOON + DAY)) == [date(2027, 3, 11)]
 
 
 def test_a_clock_years_ahead_at_first_does_not_put_the_nights_off_for_years():
     book = ledger()
     wrong = NOON.replace(year=2035)
     do(book, wrong.date(), wrong)
-    assert dates(due_nights(book.attempts, book.plan, NOON)) == [NOON.date()]
+    assert dates(book.due(NOON)) == [NOON.date()]
     do(book, NOON.date(), NOON)
-    assert dates(due_nights(book.attempts, book.plan, NOON + 2 * DAY)) == [
+    assert dates(book.due(NOON + 2 * DAY)) == [
         date(2027, 3, 11),
         date(2027, 3, 12),
     ]
@@ -161,9 +166,9 @@ def test_a_wait_or_lease_from_a_clock_ahead_does_not_hold_a_night_up():
     book = ledger()
     ahead = NOON + 3 * DAY
     do(book, NOON.date(), ahead, JobStatus.FAILED, "failed")
-    assert dates(due_nights(book.attempts, book.plan, NOON)) == [NOON.date()]
+    assert dates(book.due(NOON)) == [NOON.date()]
     assert book.take(NOON.date(), "a", ahead) is not None
-    assert dates(due_nights(book.attempts, book.plan, NOON)) == [NOON.date()]
+    assert dates(book.due(NOON)) == [NOON.date()]
 
 
 @settings(deadline=None, max_examples=10)
@@ -201,7 +206,7 @@ def test_400_days_of_trouble(zone, at, seed):
 
 def _round(book, now, chance, failures_left) -> None:
     owner = "a" if chance is None else chance.choice("abcdefgh")
-    for night in due_nights(book.attempts, book.plan, now):
+    for night in book.due(now):
         number = book.take(night.date, owner, now)
         if number is None:
             continue
