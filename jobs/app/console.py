@@ -11,9 +11,6 @@ from pathlib import PurePath
 from typing import Final, TextIO
 
 EXIT_ERROR: Final = 1
-EXIT_REGRESSION: Final = 10
-EXIT_INCONCLUSIVE: Final = 11
-EXIT_ALERT: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from jobs.app.app import App
 from jobs.randomness import generator
@@ -13,11 +14,17 @@ from jobs.replaying.options import ReplayOptions, ReplaySetup, set_up
 from jobs.replaying.tasks import Progress, parallel_backend, run_tasks
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.methods.registry import method_named
+from recurring_eval.methods.replayed import ReplayMethod
 from recurring_eval.replay import protocols
 from recurring_eval.replay.advise import Advice, advise
 from recurring_eval.replay.compare import PairedComparison, compare_methods
 from recurring_eval.replay.engine import FoldEstimates
 from recurring_eval.replay.summary import FoldKey, MetricRow, errors_by_target, summarise
+
+COMPARED_ONLY: Final = (
+    "None of these methods estimates a live run; they are here for comparison, "
+    "so that a figure below is no advice to use one."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +181,15 @@ def _conclude(
         rng=generator(setup.seed, "replay", "compare"),
     )
     folds = [fold for split in setup.plan.splits for fold in split.folds]
+    live = [row for row in rows if not isinstance(method_named(row.method), ReplayMethod)]
     advice = advise(
-        rows,
+        live or rows,
         data.matrix,
         n_source=min(fold.source.size for fold in folds),
         n_targets=len({int(row) for fold in folds for row in fold.targets}),
     )
+    if not live:
+        advice = replace(advice, sentences=(COMPARED_ONLY, *advice.sentences))
     return Replay(
         data=data,
         setup=setup,

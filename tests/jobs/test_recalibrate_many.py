@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from jobs.nights import night as night_module
-from jobs.pages import publish as publish_report
+from jobs.pages import nightly as publish_report
 from storage.file.errors import HistoryError
 from storage.file.history import History
 from storage.ledger import JobStatus, list_job_runs, take_lease
