@@ -1,7 +1,6 @@
 """Adaptive runs: each question is chosen in the light of the verdicts before it."""
 
-from recurring_eval.adaptive.estimate import AdaptiveEstimates
-from recurring_eval.adaptive.questions import AskableQuestions
+from recurring_eval.adaptive.questions import AdaptiveEstimates, AskableQuestions
 from recurring_eval.adaptive.replay import ReplayedSessions, replay_sessions
 from recurring_eval.adaptive.rules import RULES, AdaptiveRule, questions_for, rule_named
 from recurring_eval.adaptive.session import (

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.adaptive.estimate import AdaptiveEstimates, estimate_scores, posterior_of
-from recurring_eval.adaptive.questions import Floats
+from recurring_eval.adaptive.questions import (
+    AdaptiveEstimates,
+    Floats,
+    estimate_scores,
+    posterior_of,
+)
 from recurring_eval.adaptive.rules import questions_for, rule_for
 from recurring_eval.calibration.models import Model
 from recurring_eval.errors import InputError

@@ -7,11 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.adaptive.choice import choose_by_information, choose_d_optimal
-from recurring_eval.adaptive.questions import (
-    AskableQuestions,
-    Floats,
-    askable_questions,
-)
+from recurring_eval.adaptive.questions import AskableQuestions, Floats, askable_questions
 from recurring_eval.calibration.models import Model, RaschModel
 from recurring_eval.calibration.rasch import ABILITY_SD
 from recurring_eval.errors import InputError

@@ -7,8 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.adaptive.estimate import estimate_scores, posterior_of
-from recurring_eval.adaptive.questions import AskableQuestions, Floats
+from recurring_eval.adaptive.questions import (
+    AskableQuestions,
+    Floats,
+    estimate_scores,
+    posterior_of,
+)
 from recurring_eval.adaptive.rules import questions_for, rule_for
 from recurring_eval.adaptive.session_estimate import SessionEstimate, single_estimate
 from recurring_eval.calibration.models import Model

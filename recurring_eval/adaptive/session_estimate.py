@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from recurring_eval.adaptive.estimate import AdaptiveEstimates
+from recurring_eval.adaptive.questions import AdaptiveEstimates
 from recurring_eval.records import AbilityEstimate
 
 
