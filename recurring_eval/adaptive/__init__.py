@@ -1,7 +1,12 @@
 """Adaptive testing: each question is chosen in the light of the verdicts before it."""
 
-from recurring_eval.adaptive.estimate import AdaptiveEstimates, estimate_scores, posterior_of
-from recurring_eval.adaptive.questions import AskableQuestions, askable_questions
+from recurring_eval.adaptive.questions import (
+    AdaptiveEstimates,
+    AskableQuestions,
+    askable_questions,
+    estimate_scores,
+    posterior_of,
+)
 from recurring_eval.adaptive.replay import ReplayedSessions, replay_sessions
 from recurring_eval.adaptive.rules import Choose, choose_by_information, choose_d_optimal
 

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.adaptive.estimate import AdaptiveEstimates, estimate_scores, posterior_of
-from recurring_eval.adaptive.questions import AskableQuestions, Floats
+from recurring_eval.adaptive.questions import (
+    AdaptiveEstimates,
+    AskableQuestions,
+    Floats,
+    estimate_scores,
+    posterior_of,
+)
 from recurring_eval.adaptive.rules import Choose
 from recurring_eval.errors import InputError
 from recurring_eval.validation import checked_counts, require_subset_size

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.ability import covariance_after
-from recurring_eval.adaptive.questions import AskableQuestions, Floats, logits
-from recurring_eval.irt import item_information, sigmoid
+from recurring_eval.adaptive.questions import AskableQuestions, Floats, verdict_variance
+from recurring_eval.irt import item_information
 
 EQUAL: Final = 1e-9
 """Criteria closer than this, relatively, are equal."""
@@ -137,9 +137,3 @@ def d_criterion(questions: AskableQuestions, weight: Floats, covariance: Floats)
     r""":math:`w_j\,\alpha_j^T I^{-1}\alpha_j` of every question, (m, n)."""
     packed = covariance.reshape(len(covariance), -1, 1)
     return np.asarray(weight * np.matmul(questions.squares, packed)[..., 0])
-
-
-def verdict_variance(questions: AskableQuestions, theta: Floats) -> Floats:
-    """p(1 - p) of every question for each of m runs, (m, n)."""
-    x = logits(questions, theta)
-    return np.asarray(sigmoid(x) * sigmoid(-x))

@@ -15,7 +15,7 @@ from recurring_eval.adaptive import (
     posterior_of,
     replay_sessions,
 )
-from recurring_eval.adaptive.estimate import AdaptiveEstimates
+from recurring_eval.adaptive.questions import AdaptiveEstimates
 from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.calibration.rasch import ABILITY_SD
 from recurring_eval.methods.calibration import Calibration

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.records import Subset
-from recurring_eval.validation import rank_by_id, require_subset_size
+from recurring_eval.validation import order_by_id, rank_by_id, require_subset_size
 
 STRATIFIED: Final = "stratified"
 """Design name, part of a subset's hash."""
@@ -129,7 +129,7 @@ def subset_of(
     design: str = STRATIFIED,
 ) -> Subset:
     """Subset of the questions at `chosen`, put in bank (key) order."""
-    by_key = sorted(range(len(chosen)), key=lambda j: model.question_ids[chosen[j]])
+    by_key = order_by_id([model.question_ids[j] for j in chosen])
     return Subset(
         question_ids=tuple(model.question_ids[chosen[j]] for j in by_key),
         weights=weights[by_key],

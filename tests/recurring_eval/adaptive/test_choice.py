@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recurring_eval.adaptive.choice import (
+
+from recurring_eval.adaptive import RULES, questions_for, rule_named, start_session
+from recurring_eval.adaptive.rules import (
     choose_by_information,
     choose_d_optimal,
     d_criterion,
     first_best,
     verdict_variance,
 )
-
-from recurring_eval.adaptive import RULES, questions_for, rule_named, start_session
 from recurring_eval.errors import InputError
 from tests.mirt_models import make_mirt_model, random_mirt_model
 from tests.rasch_models import make_model
