@@ -1,4 +1,4 @@
-"""What somebody on call has to look at, in plain words, worst first."""
+"""Points on a nightly page that need attention, the worst first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -87,10 +87,10 @@ def _model_points(health: DataHealth) -> Iterator[AttentionPoint]:
 
 
 def _estimate_points(headline: Headline, level: float) -> Iterator[AttentionPoint]:
-    """Intervals that miss by design, one in ten at a level of 90 %, say nothing alone.
+    """Flag more misses of intervals than their level allows for.
 
-    The leading estimate's miss counts by itself where misses are that rare; otherwise it takes
-    a share of misses well beyond what the level promises.
+    One in ten misses by design at a level of 90 %. There, or above, a miss of the leading
+    estimate counts by itself; otherwise the share of misses must be well beyond the nominal one.
     """
     judged = [error for error in headline.errors if error.last_run_covered is not None]
     outside = [error for error in judged if not error.last_run_covered]

@@ -70,7 +70,7 @@ class DifficultyMap:
             drawing=difficulty_chart(self.questions, k),
             reading=(
                 "Each square is a question, placed by its fitted difficulty: far left nearly every "
-                "run passes it, far right nearly none does. Rest on a square to read its name.",
+                "run passes it, far right nearly none does. Hover over a square to read its name.",
                 subset,
             ),
             empty="No difficulties yet: they appear with the first calibration, which needs at "

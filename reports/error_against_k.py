@@ -69,9 +69,10 @@ class ErrorsByK:
                 "Left: how far an estimate from k questions is from the full pass rate, on "
                 "average. Lower is better; read across to see what more questions buy.",
                 "Right: how often the interval held the full pass rate. Marks well under the "
-                "dashed line mean intervals are too narrow; few runs scatter widely.",
+                "dashed line mean intervals are too narrow; with few runs the marks scatter "
+                "widely.",
                 "Filled: later runs of the window replayed against earlier ones. Rings: real full "
-                "runs checked against the calibration in force before them.",
+                "runs checked against the calibration in use before them.",
             ),
             empty="Nothing to compare yet: errors appear once the window holds enough full runs "
             "to replay, or a full run has been checked with “recurring-eval check”.",

@@ -168,7 +168,7 @@ def error_matrix(headline: Headline) -> ErrorMatrix:
 
 
 def todays_errors_table(headline: Headline) -> DataTable:
-    """List everything the headline knows about today's estimates."""
+    """List the errors and intervals of today's estimates by method and k."""
     covered = {True: "inside", False: "outside", None: UNKNOWN}
     return make_table(
         "Today's estimates by method and k",

@@ -27,7 +27,7 @@ _FLAG_WORDS: tuple[tuple[FlagKind, str, str], ...] = (
     ("flaky", "Flaky", "Verdict changes between runs that should agree: look at the test."),
     ("few-responses", "Few responses", "Too few valid verdicts to trust the difficulty."),
     ("all-fail", "All fail", "No run of the window passed: too hard, or broken."),
-    ("all-pass", "All pass", "Every run of the window passed: they tell runs apart no more."),
+    ("all-pass", "All pass", "Every run of the window passed: they no longer tell runs apart."),
 )
 
 
@@ -99,7 +99,7 @@ class HsprSources:
                 "runs. Fewer groups than questions mean that one answer speaks for its whole "
                 "group. Questions that no source passed are where a new agent can surprise: the "
                 "larger their share, the less the sources say about it.",
-                "In the table, an effective sample under some 10% means the numbers behind an "
+                "In the table, an effective sample under about 10% means the numbers behind an "
                 "estimate are coarse; a calibration shift of several points means the run's "
                 "answers did not fit its groups; a marked run is better or worse than every "
                 "source, and its interval is stretched."
@@ -243,7 +243,7 @@ class PublishedSubsets:
             heading="Published subsets",
             empty="No subset is published yet: the first calibration publishes them.",
             text=(
-                "What `recurring-eval subset --k K` hands out today. Kept: share of the former "
+                "What `recurring-eval subset --k K` hands out today. Kept: share of the previous "
                 "version's questions still in it. Two subsets are the same exactly when their "
                 "SHA-256 agree.",
             ),

@@ -54,8 +54,8 @@ def replay_sections(page: ReplayPage) -> tuple[Section, ...]:
             reading=(
                 "Each dot is one tested run: right of the dashed line its pass rate was "
                 "overestimated, left of it underestimated.",
-                "A cloud beside the line is bias; a far dot is a run this method misjudges. Rest "
-                "on it to read its name.",
+                "A cloud beside the line is bias; a far dot is a run this method misjudges. "
+                "Hover over it to read its name.",
             ),
             empty="No run was estimated at this budget.",
             tables=(targets_table(page),),
@@ -68,8 +68,9 @@ def replay_sections(page: ReplayPage) -> tuple[Section, ...]:
                 "The method with the smallest mean error here against each other, on the same "
                 f"{page.unit}s. Left of the dashed line favours it.",
                 f"Lines are 95% intervals over resampled {page.unit}s, one comparison at a time. "
-                "One that crosses the dashed line leaves it open which of both is better.",
-                "It was picked as the best of these same figures, so expect a little less of it.",
+                "One that crosses the dashed line leaves open which of the two is better.",
+                "It was chosen on these same figures, so expect it to do slightly worse on new "
+                "runs.",
             ),
             empty="It takes two methods and two tested runs to compare.",
             tables=(comparisons_table(page),),

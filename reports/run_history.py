@@ -47,7 +47,7 @@ class RunHistory:
     """Runs with their scores, and partial and adaptive runs with their latest estimate.
 
     Only full runs are drawn as scores; under-covered ones are hollow. `level` is the nominal
-    coverage of intervals.
+    coverage of the next estimates; each estimate has its own.
     """
 
     level: float
@@ -56,15 +56,21 @@ class RunHistory:
 
     def section(self) -> Section:
         """Draw pass rates over time."""
+        levels = {e.estimate.level for e in self.estimates} or {self.level}
+        interval = (
+            f"{nominal(levels.pop())} interval"
+            if len(levels) == 1
+            else "interval, at the level that the table names"
+        )
         return Section(
             anchor="history",
             heading="Pass rate over time",
             drawing=history_chart(self),
             reading=(
                 "Each dot is one full run: the share of its valid questions that passed.",
-                "A diamond is what a partial or adaptive run said the full pass rate would be, its "
-                f"line the {nominal(self.level)} interval. Compare it with the dots around it: "
-                "most lines should reach their height.",
+                "A diamond is the full pass rate estimated from a partial or adaptive run, its "
+                f"line the {interval}. Compare it with the dots around it: most lines should reach "
+                "their height.",
             ),
             empty="No full run yet: import one with “recurring-eval import”, and its pass rate "
             "appears here.",

@@ -105,7 +105,7 @@ class BenchmarkView:
         return verdicts_of(log, question_ids, failing=self.failing_reasons)
 
     def counts_of_steps(self, steps: Iterable[SessionStep]) -> dict[str, tuple[int, int]]:
-        """Count passes and trials of each question that a session was told."""
+        """Count passes and trials of each question that a session has an answer for."""
         return {
             step.question_id: (0, 1)
             if not step.trials and self.is_fail(str(step.reason))

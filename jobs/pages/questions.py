@@ -73,7 +73,7 @@ def cache_window(night: NightData) -> CacheWindow:
 
 
 def flagged_questions(night: NightData) -> FlaggedQuestions:
-    """Flag questions that say little or change their mind in the calibration window.
+    """Flag questions whose verdicts carry little or keep changing in the calibration window.
 
     A question is flaky when, over runs in time order, its verdict flips between
     neighbours nearly as often as a coin would.
@@ -91,13 +91,13 @@ def flagged_questions(night: NightData) -> FlaggedQuestions:
         if answered[j] < FEW_RESPONSES:
             found.append(("few-responses", f"only {answered[j]} runs have a valid verdict on it"))
         elif passes[j] == trials[j]:
-            found.append(("all-pass", "every trial passed: it no longer distinguishes runs"))
+            found.append(("all-pass", "every trial passed: it no longer tells runs apart"))
         elif passes[j] == 0:
             found.append(("all-fail", "no trial passed: hard, or broken"))
         elif flips[j] > FLAKY_SHARE and answered[j] >= MIN_FLAKY_TRIALS:
-            share = f"{100 * flips[j]:.0f} %"
+            share = f"{100 * flips[j]:.0f}%"
             found.append(
-                ("flaky", f"its verdict changes between neighbouring runs {share} of times")
+                ("flaky", f"its verdict changes between neighbouring runs {share} of the time")
             )
         flags += [
             QuestionFlag(

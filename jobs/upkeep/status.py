@@ -31,7 +31,8 @@ class TargetStatus:
     last_full_run : str or None
     last_full_run_at : datetime or None
     last_pass_rate : float or None
-        Of the last full run with enough valid verdicts.
+        Of the last full run with enough valid verdicts, under the benchmark's rule for missing
+        ones.
     calibration_id : int or None
     calibration_date : str or None
     calibration_runs : int
@@ -67,7 +68,7 @@ def show_status(
 ) -> list[TargetStatus]:
     """Describe every benchmark and family with runs, or those named.
 
-    An empty history gives an empty list.
+    The list is empty for an empty history.
     """
     with app.open_history(read_only=True) as history:
         sizes = {entry.benchmark: entry.n_questions for entry in overview(history)}
@@ -81,7 +82,7 @@ def show_status(
 
 
 def scheduler_state(app: App) -> SchedulerStatus:
-    """Find whether a scheduler is at work on this history."""
+    """Report whether a scheduler is at work on this history."""
     with app.open_history(read_only=True) as history:
         return scheduler_status(history, app.settings, app.clock.now())
 
@@ -131,7 +132,7 @@ def _status(
 
 
 def describe_status(states: list[TargetStatus]) -> list[str]:
-    """Describe every benchmark in a few lines, for people."""
+    """Describe the states in a few lines per benchmark."""
     if not states:
         return ["The history is empty. Next: recurring-eval import FILE_OR_FOLDER --benchmark NAME"]
     lines = []

@@ -280,3 +280,19 @@ def test_a_method_without_coverage_still_shows_its_error_at_full_width():
     widths = [int(w) for w in re.findall(r'<svg viewBox="[^"]*" width="(\d+)"', rendered)]
     assert len(widths) == 4
     assert min(widths) >= 640
+
+
+def test_intervals_are_named_by_their_level():
+    page = replace(sample_page(), interval_level=0.975)
+    page = with_part(page, ErrorsByK, level=0.975)
+    assert "line the 90% interval" in rendering(page)
+    first, *others = part(page, RunHistory).estimates
+    other = replace(first, estimate=replace(first.estimate, level=0.975))
+    for estimates, words in (
+        ((other,), "line the 97.5% interval"),
+        ((other, *others), "line the interval, at the level that the table names"),
+    ):
+        rendered = rendering(with_part(page, RunHistory, estimates=estimates))
+        assert words in rendered
+        assert "Its 97.5% interval" in rendered
+        assert "(aim: 97.5%)" in rendered
