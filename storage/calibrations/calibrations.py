@@ -7,14 +7,12 @@ from datetime import date as calendar_date
 from datetime import datetime
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 
-from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
 from recurring_eval.methods.calibration import Calibration, ModelKind
 from recurring_eval.records import ReplayResidual
-from storage.calibrations.fitted_models import insert_models, load_models
+from storage.calibrations.fitted_models import insert_models, load_models, load_rasch
 from storage.file.history import History
 from storage.runs.benchmarks import bank_question_ids, benchmark_row_id
 from storage.runs.runs import run_row_ids
@@ -264,42 +262,6 @@ def _infos(history: History, condition: str, values: Sequence[object]) -> list[C
         )
         for row in rows
     ]
-
-
-def load_rasch(history: History, calibration_id: int) -> RaschModel:
-    """Build the Rasch model of a calibration from its rows."""
-    (scalars,) = history.rows(
-        "SELECT prior_mean, prior_precision, log_posterior, log_likelihood,"
-        " held_out_log_likelihood, converged, n_iterations"
-        " FROM calibration WHERE calibration_id = ?",
-        [calibration_id],
-    )
-    questions = history.rows(
-        "SELECT q.question_key, p.difficulty, p.n_responses"
-        " FROM item_parameter AS p JOIN question AS q USING (question_id)"
-        " WHERE p.calibration_id = ? ORDER BY p.position",
-        [calibration_id],
-    )
-    runs = history.rows(
-        "SELECT r.run_key, a.ability FROM run_ability AS a JOIN run AS r USING (run_id)"
-        " WHERE a.calibration_id = ? ORDER BY a.position",
-        [calibration_id],
-    )
-    prior_mean, prior_precision, posterior, likelihood, held_out, converged, iterations = scalars
-    return RaschModel(
-        question_ids=tuple(key for key, _, _ in questions),
-        difficulty=np.array([difficulty for _, difficulty, _ in questions]),
-        n_responses=np.array([count for _, _, count in questions], dtype=np.int64),
-        run_ids=tuple(key for key, _ in runs),
-        ability=np.array([ability for _, ability in runs]),
-        prior_mean=prior_mean,
-        prior_precision=prior_precision,
-        log_posterior=posterior,
-        log_likelihood=likelihood,
-        held_out_log_likelihood=held_out,
-        converged=converged,
-        n_iterations=iterations,
-    )
 
 
 def _insert_residuals(

@@ -1,4 +1,4 @@
-"""Fitted models of a calibration as named arrays, a row for each."""
+"""Fitted models of a calibration: the Rasch model's rows, and named arrays of every other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from recurring_eval.calibration.models import RaschModel
 from recurring_eval.methods.calibration import Calibration, ModelKind
 from storage.file.history import History
 
@@ -73,3 +74,39 @@ def load_models(
         for kind in kinds
         if kind.name in arrays
     }
+
+
+def load_rasch(history: History, calibration_id: int) -> RaschModel:
+    """Build the Rasch model of a calibration from its rows."""
+    (scalars,) = history.rows(
+        "SELECT prior_mean, prior_precision, log_posterior, log_likelihood,"
+        " held_out_log_likelihood, converged, n_iterations"
+        " FROM calibration WHERE calibration_id = ?",
+        [calibration_id],
+    )
+    questions = history.rows(
+        "SELECT q.question_key, p.difficulty, p.n_responses"
+        " FROM item_parameter AS p JOIN question AS q USING (question_id)"
+        " WHERE p.calibration_id = ? ORDER BY p.position",
+        [calibration_id],
+    )
+    runs = history.rows(
+        "SELECT r.run_key, a.ability FROM run_ability AS a JOIN run AS r USING (run_id)"
+        " WHERE a.calibration_id = ? ORDER BY a.position",
+        [calibration_id],
+    )
+    prior_mean, prior_precision, posterior, likelihood, held_out, converged, iterations = scalars
+    return RaschModel(
+        question_ids=tuple(key for key, _, _ in questions),
+        difficulty=np.array([difficulty for _, difficulty, _ in questions]),
+        n_responses=np.array([count for _, _, count in questions], dtype=np.int64),
+        run_ids=tuple(key for key, _ in runs),
+        ability=np.array([ability for _, ability in runs]),
+        prior_mean=prior_mean,
+        prior_precision=prior_precision,
+        log_posterior=posterior,
+        log_likelihood=likelihood,
+        held_out_log_likelihood=held_out,
+        converged=converged,
+        n_iterations=iterations,
+    )

@@ -225,7 +225,7 @@ def test_the_sources_of_hspr_are_told_with_how_they_were_chosen():
     page = sample_page()
     text = re.sub(r"\s+", " ", parse(rendering(page)).text)
     assert "Sources 27 full runs" in text
-    assert "Groups 431 of questions that no source distinguishes, out of 519 questions" in text
+    assert "Groups 431 of questions that no source tells apart, out of 519 questions" in text
     assert "Passed by no source 13.7% of the questions" in text
     assert "Several settings averaged" in text
     assert part(page, HsprSources).configuration in text
