@@ -21,6 +21,7 @@ from recurring_eval.irt import sigmoid, smoothed_logit
 from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
+TOLERANCE: Final = 1e-4
 SMALLEST_WEIGHT: Final = 0.05
 """Floor of p(1 - p), so that one surprising verdict does not become a factor of its own."""
 
@@ -130,7 +131,6 @@ def fit_mirt(
     dimensions: int,
     discrimination_sd: float,
     difficulty_sd: float = DIFFICULTY_SD,
-    tolerance: float = 1e-4,
     max_iterations: int = 500,
     held_out_log_likelihood: float | None = None,
 ) -> MirtModel:
@@ -153,10 +153,9 @@ def fit_mirt(
         Number of abilities, d.
     discrimination_sd, difficulty_sd : float
         Standard deviations of the priors, in logits.
-    tolerance : float
-        The fit ends when the gradient, in units of the parameters' posterior
-        standard deviations, is no longer than this.
     max_iterations : int
+        The fit ends before when the gradient, in units of the parameters' posterior
+        standard deviations, is no longer than 1e-4.
     held_out_log_likelihood : float, optional
         Recorded in the model when it was measured.
 
@@ -177,7 +176,6 @@ def fit_mirt(
     """
     check_settings(
         sds={"discrimination_sd": discrimination_sd, "difficulty_sd": difficulty_sd},
-        tolerance=tolerance,
         counts={"dimensions": dimensions, "max_iterations": max_iterations},
     )
     _check_size(matrix, dimensions)
@@ -191,7 +189,7 @@ def fit_mirt(
         difficulty_sd=difficulty_sd,
     )
     with one_thread():
-        mode = posterior_mode(objective, tolerance=tolerance, max_iterations=max_iterations)
+        mode = posterior_mode(objective, tolerance=TOLERANCE, max_iterations=max_iterations)
         scores = matrix.pass_rates()[rows]
         rotation = orientation(mode.point.runs, mode.point.slopes, scores)
         turned = mode.point.runs @ rotation

@@ -15,6 +15,7 @@ ABILITY_SD: Final = 1.0
 DIFFICULTY_SD: Final = 3.0
 
 SD_RANGE: Final = (1e-3, 1e3)
+TOLERANCE: Final = 1e-10
 
 PRIOR_RUNS: Final = 20
 """The ability of a new run is expected near the mean of this many recent runs."""
@@ -28,7 +29,6 @@ def fit_rasch(
     *,
     ability_sd: float = ABILITY_SD,
     difficulty_sd: float = DIFFICULTY_SD,
-    tolerance: float = 1e-10,
     max_iterations: int = 100,
 ) -> RaschModel:
     r"""Joint posterior mode of abilities and difficulties.
@@ -46,9 +46,8 @@ def fit_rasch(
         single bit of the result.
     ability_sd, difficulty_sd : float
         Standard deviations of the priors, in logits.
-    tolerance : float
-        The fit ends when no parameter moves by more than this, in logits.
     max_iterations : int
+        The fit ends before when no parameter moves by more than 1e-10 logits.
 
     Returns
     -------
@@ -67,7 +66,6 @@ def fit_rasch(
     """
     check_settings(
         sds={"ability_sd": ability_sd, "difficulty_sd": difficulty_sd},
-        tolerance=tolerance,
         counts={"max_iterations": max_iterations},
     )
     _check_size(matrix)
@@ -77,14 +75,14 @@ def fit_rasch(
         counts,
         row_precision=1.0 / ability_sd**2,
         column_precision=1.0 / difficulty_sd**2,
-        tolerance=tolerance,
+        tolerance=TOLERANCE,
         max_iterations=max_iterations,
     )
     if not mode.converged:
         raise FitError(
             f"the Rasch fit of {matrix.n_runs} runs x {matrix.n_questions} questions still moves "
             f"by {mode.last_step:.2g} logits after {mode.n_iterations} iterations; "
-            "raise `max_iterations` or `tolerance`, or tighten the priors"
+            "raise `max_iterations` or tighten the priors"
         )
     answered = counts.trials.any(axis=1)
     ability = np.empty(matrix.n_runs)
@@ -106,10 +104,8 @@ def fit_rasch(
     )
 
 
-def check_settings(
-    *, sds: Mapping[str, float], tolerance: float, counts: Mapping[str, int]
-) -> None:
-    """Refuse prior standard deviations, a tolerance or counts that no fit can use.
+def check_settings(*, sds: Mapping[str, float], counts: Mapping[str, int]) -> None:
+    """Refuse prior standard deviations or counts that no fit can use.
 
     Raises
     ------
@@ -121,8 +117,6 @@ def check_settings(
             raise InputError(
                 f"`{name}` is {value}; it must lie between {SD_RANGE[0]:g} and {SD_RANGE[1]:g}"
             )
-    if not tolerance > 0:
-        raise InputError(f"`tolerance` is {tolerance}; it must be a positive number")
     for name, count in counts.items():
         if count < 1:
             raise InputError(f"`{name}` is {count}; it must be at least 1")

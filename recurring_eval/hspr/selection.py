@@ -131,9 +131,7 @@ def select_configuration(
     *,
     budget: int,
     rng: np.random.Generator,
-    n_nodes: int = N_NODES,
     selection_nodes: int = SELECTION_NODES,
-    max_held_out: int | None = MAX_HELD_OUT,
     sources: NDArray[np.intp] | None = None,
 ) -> HsprSelection:
     """Choose a configuration by leaving out one source at a time, in three stages.
@@ -142,7 +140,8 @@ def select_configuration(
     deterministic paths and posterior means. The hierarchical stage chooses kappa and
     acquisition on posterior means, over three query orders. The last stage chooses the
     median's calibration on the paths of the setting so chosen. Ties go to the smaller
-    largest error, then to the earlier setting of the grid.
+    largest error, then to the earlier setting of the grid. With more than `MAX_HELD_OUT`
+    sources that many take turns, spread evenly over the ranking by score.
 
     Parameters
     ----------
@@ -152,13 +151,8 @@ def select_configuration(
         Questions asked of a held-out source.
     rng : numpy.random.Generator
         Draws the three query orders, which all sources and settings share.
-    n_nodes : int
-        Of the selected configuration.
     selection_nodes : int
         Nodes while selecting; few are enough to rank settings.
-    max_held_out : int or None
-        With more sources, this many take turns, spread evenly over the ranking by
-        score; None holds out every one, as published.
     sources : ndarray of int, optional
         Rows that make up the signatures and take turns being held out, as in
         `fit_sources`; all rows by default.
@@ -172,7 +166,7 @@ def select_configuration(
     """
     if not 1 <= budget <= matrix.n_questions:
         raise InputError(f"`budget` is {budget}; the bank has {matrix.n_questions} questions")
-    held_out = leave_one_out(matrix, max_held_out, sources)
+    held_out = leave_one_out(matrix, MAX_HELD_OUT, sources)
     fixed = [question_order(held_out[0].model, None)]
     orders = [question_order(held_out[0].model, rng) for _ in range(N_QUERY_SEEDS)]
     start = HsprConfig(
@@ -206,7 +200,7 @@ def select_configuration(
         stage_three = validation.judge("median", [replace(chosen, decision="median")], orders)
     chosen = best_candidate(stage_three).config
     return HsprSelection(
-        config=replace(chosen, n_nodes=n_nodes, double_precision=False),
+        config=replace(chosen, n_nodes=N_NODES, double_precision=False),
         candidates=(*stage_one, *stage_two, *stage_three),
         n_held_out=len(held_out),
     )

@@ -315,7 +315,6 @@ def test_no_convergence_is_an_error():
         {"ability_sd": 0.0},
         {"difficulty_sd": math.inf},
         {"ability_sd": math.nan},
-        {"tolerance": 0.0},
         {"max_iterations": 0},
     ],
 )
