@@ -1,9 +1,14 @@
 """Simulated projects for the tests of jobs, and plain views of what a history holds."""
 
+import atexit
+import pickle
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from hashlib import sha256
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 import numpy as np
@@ -54,13 +59,53 @@ def logs(seed: int = 3, *, benchmark: str = BENCHMARK, **options: Any) -> list[R
     return simulated_logs(simulated, benchmark=benchmark)
 
 
-def start(folder: Path, runs: Sequence[RunLog] = (), *, config: str = CONFIG) -> Path:
-    """Start a project in a folder and import the runs."""
-    assert invoke("init", "--dir", folder, "--quiet").code == 0
-    (folder / "recurring-eval.toml").write_text(config)
-    if runs:
-        write_long_table(folder / TABLE, runs)
-        command(folder, "import", folder / TABLE, "--create")
+def until(day: date, runs: Sequence[RunLog]) -> list[RunLog]:
+    """Those of the runs that started on a date or before it."""
+    return [log for log in runs if log.started_at.date() <= day]
+
+
+_MADE: Final = Path(mkdtemp(prefix="recurring-eval-tests-"))
+"""Projects made once in this process, each to be copied."""
+atexit.register(shutil.rmtree, _MADE, ignore_errors=True)
+
+
+def start(
+    folder: Path,
+    runs: Sequence[RunLog] = (),
+    *,
+    config: str = CONFIG,
+    nights: Sequence[date] = (),
+) -> Path:
+    """Start a project in a folder, import the runs and recalibrate on the nights.
+
+    Equal projects are made once and copied.
+    """
+    wanted = pickle.dumps((list(runs), config, list(nights)))
+    made = _MADE / sha256(wanted).hexdigest()
+    if not made.exists():
+        making = made.with_suffix(".making")
+        shutil.rmtree(making, ignore_errors=True)
+        if nights:
+            start(making, runs, config=config, nights=nights[:-1])
+            command(making, "recalibrate", "--as-of", str(nights[-1]), "--no-report")
+        elif runs:
+            start(making, config=config)
+            write_long_table(making / TABLE, runs)
+            command(making, "import", making / TABLE, "--create")
+        else:
+            initialised(making)
+            (making / "recurring-eval.toml").write_text(config)
+        making.rename(made)
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    return folder
+
+
+def initialised(folder: Path) -> Path:
+    """A copy of what `recurring-eval init` makes."""
+    made = _MADE / "initialised"
+    if not made.exists():
+        assert invoke("init", "--dir", made, "--quiet").code == 0
+    shutil.copytree(made, folder, dirs_exist_ok=True)
     return folder
 
 

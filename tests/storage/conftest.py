@@ -1,5 +1,6 @@
 """Histories to test with."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,13 +14,21 @@ from storage.runs.runs import list_runs, write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
 
 
+@pytest.fixture(scope="session")
+def _made_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("history") / "made"
+    folder.mkdir()
+    with History.create(folder / "history.duckdb", now=NOW) as opened, opened.transaction():
+        create_benchmark(opened, BENCHMARK, now=NOW)
+        save_bank(opened, bank(), now=NOW)
+    return folder
+
+
 @pytest.fixture
-def history(tmp_path: Path) -> Iterator[History]:
+def history(_made_history: Path, tmp_path: Path) -> Iterator[History]:
     """A history with a benchmark of questions q00 to q09 and no runs."""
-    with History.create(tmp_path / "history.duckdb", now=NOW) as opened:
-        with opened.transaction():
-            create_benchmark(opened, BENCHMARK, now=NOW)
-            save_bank(opened, bank(), now=NOW)
+    shutil.copytree(_made_history, tmp_path, dirs_exist_ok=True)
+    with History.open(tmp_path / "history.duckdb") as opened:
         yield opened
 
 
