@@ -38,5 +38,5 @@ def calibrated(folder: Path) -> Path:
 
 @pytest.fixture
 def checkable(folder: Path) -> Path:
-    """The calibrated project with the runs of three later days only, quick to check."""
-    return start(folder, until(night_of(13), logs()), nights=[AS_OF])
+    """The calibrated project with the runs of two later days only, quick to check."""
+    return start(folder, until(night_of(12), logs()), nights=[AS_OF])

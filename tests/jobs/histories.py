@@ -65,8 +65,30 @@ def until(day: date, runs: Sequence[RunLog]) -> list[RunLog]:
 
 
 _MADE: Final = Path(mkdtemp(prefix="recurring-eval-tests-"))
-"""Projects made once in this process, each to be copied."""
+"""Folders made once in this process, each to be copied."""
 atexit.register(shutil.rmtree, _MADE, ignore_errors=True)
+
+
+def copy_of(name: str, make: Callable[[Path], object], folder: Path) -> Path:
+    """Copy into a folder what `make` puts into one, made once under this name."""
+    made = _MADE / name
+    if not made.exists():
+        making = _MADE / "making" / name
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(parents=True)
+        make(making)
+        making.rename(made)
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    return folder
+
+
+def initialised(folder: Path) -> Path:
+    """Put what `recurring-eval init` makes into a folder."""
+
+    def make(making: Path) -> None:
+        assert invoke("init", "--dir", making, "--quiet").code == 0
+
+    return copy_of("initialised", make, folder)
 
 
 def start(
@@ -76,15 +98,9 @@ def start(
     config: str = CONFIG,
     nights: Sequence[date] = (),
 ) -> Path:
-    """Start a project in a folder, import the runs and recalibrate on the nights.
+    """Start a project in a folder, import the runs and recalibrate on the nights."""
 
-    Equal projects are made once and copied.
-    """
-    wanted = pickle.dumps((list(runs), config, list(nights)))
-    made = _MADE / sha256(wanted).hexdigest()
-    if not made.exists():
-        making = made.with_suffix(".making")
-        shutil.rmtree(making, ignore_errors=True)
+    def make(making: Path) -> None:
         if nights:
             start(making, runs, config=config, nights=nights[:-1])
             command(making, "recalibrate", "--as-of", str(nights[-1]), "--no-report")
@@ -95,18 +111,9 @@ def start(
         else:
             initialised(making)
             (making / "recurring-eval.toml").write_text(config)
-        making.rename(made)
-    shutil.copytree(made, folder, dirs_exist_ok=True)
-    return folder
 
-
-def initialised(folder: Path) -> Path:
-    """A copy of what `recurring-eval init` makes."""
-    made = _MADE / "initialised"
-    if not made.exists():
-        assert invoke("init", "--dir", made, "--quiet").code == 0
-    shutil.copytree(made, folder, dirs_exist_ok=True)
-    return folder
+    wanted = pickle.dumps((list(runs), config, list(nights)))
+    return copy_of(sha256(wanted).hexdigest(), make, folder)
 
 
 def command(folder: Path, *arguments: str | Path, code: int = 0) -> Outcome:
