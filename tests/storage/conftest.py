@@ -12,6 +12,7 @@ from storage.file.history import History
 from storage.runs.benchmarks import create_benchmark, save_bank
 from storage.runs.runs import list_runs, write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
+from tests.storage.damage import filled
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +44,15 @@ def runs(history: History) -> list[Run]:
     with history.transaction():
         write_runs(history, BENCHMARK, logs, imported_at=NOW)
     return list_runs(history, BENCHMARK)
+
+
+@pytest.fixture(scope="session")
+def _made_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("runs") / "history.duckdb").parent
+
+
+@pytest.fixture
+def path(_made_runs: Path, tmp_path: Path) -> Path:
+    """Where a history with three full runs lies, closed properly."""
+    shutil.copytree(_made_runs, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "history.duckdb"
