@@ -1,12 +1,18 @@
 """Projects to work in: fresh, with runs, and calibrated."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.command_line import invoke
-from tests.jobs.histories import AS_OF, command, logs, start, without_settings
+from tests.jobs.histories import (
+    AS_OF,
+    initialised,
+    logs,
+    night_of,
+    start,
+    until,
+    without_settings,
+)
 
 
 @pytest.fixture
@@ -20,30 +26,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def project(folder: Path) -> Path:
     """A working directory in which `recurring-eval init` was run."""
-    assert invoke("init", "--quiet").code == 0
-    return folder
-
-
-@pytest.fixture(scope="session")
-def _templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        without_settings(patch)
-        imported = start(tmp_path_factory.mktemp("imported"), logs())
-        calibrated = tmp_path_factory.mktemp("calibrated") / "project"
-        shutil.copytree(imported, calibrated)
-        command(calibrated, "recalibrate", "--as-of", str(AS_OF), "--no-report")
-    return {"imported": imported, "calibrated": calibrated}
+    return initialised(folder)
 
 
 @pytest.fixture
-def imported(_templates: dict[str, Path], folder: Path) -> Path:
+def imported(folder: Path) -> Path:
     """A project with 16 simulated days of runs, not calibrated; the working directory."""
-    shutil.copytree(_templates["imported"], folder, dirs_exist_ok=True)
-    return folder
+    return start(folder, logs())
 
 
 @pytest.fixture
-def calibrated(_templates: dict[str, Path], folder: Path) -> Path:
+def calibrated(folder: Path) -> Path:
     """The same project, calibrated for its tenth day; the working directory."""
-    shutil.copytree(_templates["calibrated"], folder, dirs_exist_ok=True)
-    return folder
+    return start(folder, logs(), nights=[AS_OF])
+
+
+@pytest.fixture
+def checkable(folder: Path) -> Path:
+    """The calibrated project with the runs of two later days only, quick to check."""
+    return start(folder, until(night_of(12), logs()), nights=[AS_OF])

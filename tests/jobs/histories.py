@@ -1,10 +1,15 @@
 """Simulated projects for the tests of jobs, and plain views of what a history holds."""
 
+import atexit
 import os
+import pickle
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from hashlib import sha256
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 import numpy as np
@@ -63,14 +68,61 @@ def logs(seed: int = 3, *, benchmark: str = BENCHMARK, **options: Any) -> list[R
     return simulated_logs(simulated, benchmark=benchmark)
 
 
-def start(folder: Path, runs: Sequence[RunLog] = (), *, config: str = CONFIG) -> Path:
-    """Start a project in a folder and import the runs."""
-    assert invoke("init", "--dir", folder, "--quiet").code == 0
-    (folder / "recurring-eval.toml").write_text(config)
-    if runs:
-        write_long_table(folder / TABLE, runs)
-        command(folder, "import", folder / TABLE, "--create")
+def until(day: date, runs: Sequence[RunLog]) -> list[RunLog]:
+    """Those of the runs that started on a date or before it."""
+    return [log for log in runs if log.started_at.date() <= day]
+
+
+_MADE: Final = Path(mkdtemp(prefix="recurring-eval-tests-"))
+"""Folders made once in this process, each to be copied."""
+atexit.register(shutil.rmtree, _MADE, ignore_errors=True)
+
+
+def copy_of(name: str, make: Callable[[Path], object], folder: Path) -> Path:
+    """Copy into a folder what `make` puts into one, made once under this name."""
+    made = _MADE / name
+    if not made.exists():
+        making = _MADE / "making" / name
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(parents=True)
+        make(making)
+        making.rename(made)
+    shutil.copytree(made, folder, dirs_exist_ok=True)
     return folder
+
+
+def initialised(folder: Path) -> Path:
+    """Put what `recurring-eval init` makes into a folder."""
+
+    def make(making: Path) -> None:
+        assert invoke("init", "--dir", making, "--quiet").code == 0
+
+    return copy_of("initialised", make, folder)
+
+
+def start(
+    folder: Path,
+    runs: Sequence[RunLog] = (),
+    *,
+    config: str = CONFIG,
+    nights: Sequence[date] = (),
+) -> Path:
+    """Start a project in a folder, import the runs and recalibrate on the nights."""
+
+    def make(making: Path) -> None:
+        if nights:
+            start(making, runs, config=config, nights=nights[:-1])
+            command(making, "recalibrate", "--as-of", str(nights[-1]), "--no-report")
+        elif runs:
+            start(making, config=config)
+            write_long_table(making / TABLE, runs)
+            command(making, "import", making / TABLE, "--create")
+        else:
+            initialised(making)
+            (making / "recurring-eval.toml").write_text(config)
+
+    wanted = pickle.dumps((list(runs), config, list(nights)))
+    return copy_of(sha256(wanted).hexdigest(), make, folder)
 
 
 def command(folder: Path, *arguments: str | Path, code: int = 0) -> Outcome:

@@ -30,9 +30,9 @@ SCRIPT = Path(sys.executable).with_name("recurring-eval")
 
 def test_a_session_of_commands_is_the_one_held_in_memory(calibrated):
     words = words_of_agent(calibrated)
-    state = document("start", "--k", "12", "--agent", "helper")
+    state = document("start", "--k", "8", "--agent", "helper")
     assert set(state) >= KEYS
-    assert (state["n_valid"], state["n_left"], state["asked"]) == (0, 12, [])
+    assert (state["n_valid"], state["n_left"], state["asked"]) == (0, 8, [])
     assert (state["estimate"], state["run_id"], state["finished"]) == (None, None, False)
     session = uninterrupted(calibrated, state["seed"])
     told = []
@@ -46,10 +46,10 @@ def test_a_session_of_commands_is_the_one_held_in_memory(calibrated):
         assert (state["asked"], state["n_valid"]) == (told, session.n_valid)
         if session.n_valid:
             assert state["estimate"]["pass_rate"] == session.estimate().pass_rate
-    assert (session.n_valid, state["n_left"]) == (12, 0)
+    assert (session.n_valid, state["n_left"]) == (8, 0)
     valid = [counts(words[q])[0] for q in told if counts(words[q])[1]]
     assert state["estimate"]["n_passed"] == sum(valid)
-    assert (state["estimate"]["n_asked"], state["estimate"]["n_valid"]) == (len(told), 12)
+    assert (state["estimate"]["n_asked"], state["estimate"]["n_valid"]) == (len(told), 8)
     with reading(calibrated) as history:
         record = find_session(history, state["session_id"])
     assert (record.agent, [step.question_id for step in record.steps]) == ("helper", told)
@@ -138,7 +138,7 @@ def test_questions_that_were_not_proposed_may_be_told(calibrated):
 
 def test_finish_stores_run_and_estimate_and_closes(calibrated):
     words = words_of_agent(calibrated)
-    state = live_through(calibrated, 10, words)
+    state = live_through(calibrated, 6, words)
     done = document("finish", "last", "--purpose", "candidate")
     assert set(done) >= KEYS
     assert (done["finished"], done["questions"], done["n_left"]) == (True, [], 0)
@@ -155,7 +155,7 @@ def test_finish_stores_run_and_estimate_and_closes(calibrated):
         "recurring-eval",
         "unknown",
     )
-    assert (run.n_valid, run.n_missing) == (10, len(state["asked"]) - 10)
+    assert (run.n_valid, run.n_missing) == (6, len(state["asked"]) - 6)
     assert dict(zip(log.question_ids, log.outcome.tolist(), strict=True)) == {
         q: {"pass": 1, "fail": 0}.get(words[q], -1) for q in state["asked"]
     }
@@ -163,7 +163,7 @@ def test_finish_stores_run_and_estimate_and_closes(calibrated):
     assert (stored.pass_rate, stored.low, stored.high) == tuple(
         done["estimate"][key] for key in ("pass_rate", "low", "high")
     )
-    assert (estimate.calibration_id, estimate.k) == (record.calibration_id, 10)
+    assert (estimate.calibration_id, estimate.k) == (record.calibration_id, 6)
     assert stored.distribution is not None
     # Estimated again as any stored run.
     assert command(calibrated, "estimate", "last", "--json").document == done["estimate"]

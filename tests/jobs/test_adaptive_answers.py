@@ -1,5 +1,6 @@
 """What an adaptive session is told: words and logs, and what is refused of them."""
 
+import contextlib
 import json
 
 import pytest
@@ -7,7 +8,17 @@ import pytest
 from jobs.sessions.answers import parse_answers
 from tests.jobs.adaptive_sessions import adaptive, document, words_of_agent
 from tests.jobs.command_line import invoke, one_error_line, write_runs_csv
-from tests.jobs.histories import BENCHMARK, CONFIG, command, logs, night_of, start, tables
+from tests.jobs.histories import (
+    AS_OF,
+    BENCHMARK,
+    CONFIG,
+    command,
+    copy_of,
+    logs,
+    night_of,
+    start,
+    tables,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,10 +46,16 @@ def test_words(text, expected):
 
 @pytest.fixture
 def session(calibrated):
-    """A session whose first question was told to have passed."""
-    (first,) = document("start", "--k", "5")["questions"]
-    document("tell", "last", f"{first}=pass")
-    return first
+    """A session whose first question was told to have passed; that question."""
+
+    def make(folder):
+        start(folder, logs(), nights=[AS_OF])
+        with contextlib.chdir(folder):
+            (first,) = document("start", "--k", "5")["questions"]
+            document("tell", "last", f"{first}=pass")
+        (folder / "first.txt").write_text(first)
+
+    return (copy_of("session", make, calibrated) / "first.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     AS_OF,
     BENCHMARK,
+    CONFIG,
     SIZES,
     command,
     covered,
@@ -25,10 +26,19 @@ from tests.jobs.histories import (
     reading,
     start,
     tables,
+    until,
     verdict_table,
 )
 
+LAST_DAY = night_of(12)
+"""Of the runs here: every later run costs a replay of hspr."""
+
 METHODS = ("hspr", "stratified+gpirt", "stratified+weighted")
+
+
+@pytest.fixture
+def calibrated(checkable):
+    return checkable
 
 
 def checked(folder, *arguments):
@@ -80,13 +90,12 @@ def test_every_later_full_run_is_judged_by_its_own_verdicts(calibrated):
         assert entry["mae_pp"] < 12
 
 
-def test_no_run_is_judged_by_data_of_its_own_time_or_later(imported):
-    for number in (7, 10, 13):
-        command(imported, "recalibrate", "--as-of", str(night_of(number)), "--no-report")
-    rows = checked(imported)["rows"]
-    started = starts(imported)
+def test_no_run_is_judged_by_data_of_its_own_time_or_later(folder):
+    start(folder, until(LAST_DAY, logs()), nights=[night_of(number) for number in (9, 10, 11)])
+    rows = checked(folder)["rows"]
+    started = starts(folder)
     ends = {}
-    with reading(imported) as history:
+    with reading(folder) as history:
         for row in rows:
             found = calibration_by_id(history, row["calibration_id"])
             assert row["run_id"] not in found.model.run_ids
@@ -120,7 +129,7 @@ def test_named_runs_and_dates_narrow_it(calibrated):
     last = every[-1]["run_id"]
     rows = checked(calibrated, last, last)["rows"]
     assert rows == [r for r in every if r["run_id"] == last]
-    since = night_of(13)
+    since = LAST_DAY
     rows = checked(calibrated, "--since", str(since))["rows"]
     started = starts(calibrated)
     assert {r["run_id"] for r in rows} == {
@@ -186,9 +195,8 @@ def test_before_any_calibration(imported):
 
 
 def test_a_missing_rule_counts_for_both_sides(folder):
-    runs = logs(n_questions=60)
-    start(folder, runs)
-    command(folder, "recalibrate", "--as-of", str(AS_OF), "--no-report")
+    runs = until(LAST_DAY, logs(n_questions=60))
+    start(folder, runs, nights=[AS_OF])
     before = {(r["run_id"], r["method"], r["k"]): r for r in checked(folder)["rows"]}
     reasons = {log.reasons[i] for log in runs for i in set(log.reason_index.tolist()) if i >= 0}
     kinds = {reason.partition(":")[0] for reason in reasons}
@@ -209,14 +217,11 @@ def test_a_missing_rule_counts_for_both_sides(folder):
 
 
 def test_families_and_benchmarks_are_checked_apart(folder):
-    start(
-        folder,
-        [
-            *logs(n_questions=60, other_families=(25,)),
-            *logs(seed=8, benchmark="second", n_questions=60),
-        ],
-    )
-    command(folder, "recalibrate", "--as-of", str(AS_OF), "--no-report")
+    runs = [
+        *logs(n_questions=60, other_families=(25,)),
+        *logs(seed=8, benchmark="second", n_questions=60),
+    ]
+    start(folder, until(LAST_DAY, runs), config=CONFIG + 'hspr = "off"\n', nights=[AS_OF])
     document = checked(folder)
     entries = {(e["benchmark"], e["agent_family"]) for e in document["summary"]}
     assert len(entries) == 3

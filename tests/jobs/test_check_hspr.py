@@ -54,12 +54,12 @@ def test_it_is_closer_than_guessing_the_mean_of_the_calibration(calibrated):
     assert np.mean(errors[40]) < np.mean(errors[20]) + 0.005
 
 
-def test_no_published_subset_is_needed(calibrated):
-    with History.open(calibrated / "history.duckdb") as history:
+def test_no_published_subset_is_needed(checkable):
+    with History.open(checkable / "history.duckdb") as history:
         with history.transaction():
             history.execute("DELETE FROM subset")
         history.checkpoint()
-    document = command(calibrated, "check", "--json").document
+    document = command(checkable, "check", "--json").document
     assert {row["method"] for row in document["rows"]} == {"hspr"}
     assert {(entry["method"], entry["k"]) for entry in document["summary"]} == {
         ("hspr", k) for k in SIZES
@@ -72,7 +72,7 @@ def test_progress_goes_to_stderr_alone(calibrated):
     told = [line for line in outcome.err.splitlines() if "question by question" in line]
     assert told[0] == f"asking full run 1 of {n_runs} question by question (hspr)"
     assert len(told) == -(-n_runs // 10)
-    assert invoke("check", "--quiet").err == ""
+    assert invoke("check", "last-full", "--quiet").err == ""
 
 
 def test_a_calibration_without_sources_leaves_it_out(imported):

@@ -20,7 +20,11 @@ KEYS = {"report", "history", "runs", "estimate", "full_pass_rate", "error_pp", "
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A demo on a smaller history, its pages unrendered."""
+    """A demo on a smaller history, its pages unrendered, without step-by-step replays.
+
+    The real demo, which replays hspr as well, is among the benchmarks below.
+    """
+    monkeypatch.setenv("RECURRING_EVAL_DEFAULTS__HSPR", "off")
     monkeypatch.setattr(
         "jobs.demo.SimulationOptions",
         lambda: SimulationOptions(n_questions=210, runs_per_day=2, experiment_share=0.3),

@@ -15,6 +15,7 @@ from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
     AS_OF,
     BENCHMARK,
+    CONFIG,
     command,
     logs,
     night_of,
@@ -263,8 +264,7 @@ def test_a_subset_of_another_benchmark_or_family(folder):
         *logs(n_questions=60, other_families=(25,)),
         *logs(seed=8, benchmark="second", n_questions=60),
     ]
-    start(folder, runs)
-    command(folder, "recalibrate", "--as-of", str(AS_OF), "--no-report")
+    start(folder, runs, config=CONFIG + 'hspr = "off"\n', nights=[AS_OF])
     with reading(folder) as history:
         families = {family for (family,) in history.rows("SELECT DISTINCT agent_family FROM run")}
     (other,) = families - {"main"}
@@ -317,8 +317,7 @@ def test_the_night_after_estimates_new_partial_runs(calibrated):
 
 def test_a_subset_names_the_benchmark(folder):
     runs = [*logs(n_questions=60), *logs(seed=8, benchmark="second", n_questions=60)]
-    start(folder, runs)
-    command(folder, "recalibrate", "--as-of", str(AS_OF), "--no-report")
+    start(folder, runs, config=CONFIG + 'hspr = "off"\n', nights=[AS_OF])
     subset = subset_of(folder, 20, "--benchmark", "second")
     log = partial_of(runs[-1], subset, subset_id=None)
     frame = [f"partial,{question},1,{LATER.isoformat()}" for question in log.question_ids]

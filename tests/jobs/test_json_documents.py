@@ -88,7 +88,7 @@ def test_subset_and_estimate(calibrated):
         assert len(by_hspr["distribution"]["values"]) == len(by_hspr["distribution"]["pmf"]) == 121
 
 
-def test_check(calibrated):
+def test_check(checkable):
     found = document("check")
     assert set(found) >= {"rows", "summary"}
     assert found["rows"]

@@ -113,10 +113,10 @@ def test_difficulties_subsets_and_flags(calibrated):
     ]
 
 
-def test_errors_come_from_replay_and_from_checks(calibrated):
-    page = page_of(calibrated)
+def test_errors_come_from_replay_and_from_checks(checkable):
+    page = page_of(checkable)
     points = part(page, ErrorsByK).points
-    with reading(calibrated) as history:
+    with reading(checkable) as history:
         residuals = latest_calibration(history, BENCHMARK, "main").residuals
     names = {
         "stratified+gpirt": "stratified+gpirt",
@@ -131,10 +131,10 @@ def test_errors_come_from_replay_and_from_checks(calibrated):
         assert point.mae_pp == pytest.approx(100 * np.mean(np.abs(mine)))
         assert (point.bias_pp, point.n) == (pytest.approx(100 * np.mean(mine)), len(mine))
     assert {error.last_run_error_pp for error in page.headline.errors} == {None}
-    document = command(calibrated, "check", "--json").document
+    document = command(checkable, "check", "--json").document
     # The checked runs are later than this night, so its page knows nothing of them.
-    assert part(page_of(calibrated), ErrorsByK).points == points
-    later = page_of(calibrated, night_of(16))
+    assert part(page_of(checkable), ErrorsByK).points == points
+    later = page_of(checkable, night_of(16))
     checks = {(p.method, p.k): p for p in part(later, ErrorsByK).points if p.source == "check"}
     for entry in document["summary"]:
         point = checks[entry["method"], entry["k"]]

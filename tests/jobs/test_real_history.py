@@ -6,11 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.jobs.histories import command
+from tests.jobs.histories import command, initialised
 from tests.shared_data import shared_path
 
 AS_OF = ("--as-of", "2025-02-25", "--window", "all", "--force", "--no-report")
 RUNS = "data/swebench_verified_runs.parquet"
+
+
+def initialised_without_hspr(folder):
+    """A project whose nights and checks cost no step-by-step replays; nothing here reads them."""
+    config = initialised(folder) / "recurring-eval.toml"
+    config.write_text(config.read_text().replace('hspr = "average"', 'hspr = "off"'))
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +27,7 @@ def table():
 @pytest.fixture(scope="module")
 def verified(tmp_path_factory, table):
     folder = tmp_path_factory.mktemp("verified")
-    command(folder, "init", "--dir", folder)
+    initialised_without_hspr(folder)
     report = command(folder, "import", shared_path(RUNS), "--json").document
     assert report["runs_added"] == 134 == table["run_id"].nunique()
     (result,) = command(folder, "recalibrate", *AS_OF, "--json").document["results"]
@@ -51,7 +57,7 @@ def test_the_same_hash_in_another_folder_and_with_shuffled_input(verified, subse
     shutil.copytree(verified, moved)
     assert command(moved, "subset", "--k", "100", "--json").document == subset
     shuffled = tmp_path / "shuffled"
-    command(shuffled, "init", "--dir", shuffled)
+    initialised_without_hspr(shuffled)
     rows = table.sample(frac=1.0, random_state=7)
     rows.iloc[:30_000].to_parquet(tmp_path / "2.parquet")
     rows.iloc[30_000:].to_parquet(tmp_path / "1.parquet")

@@ -1,5 +1,6 @@
 """Histories to test with."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,15 +13,24 @@ from storage.runs.benchmarks import create_benchmark, save_bank
 from storage.runs.runs import list_runs
 from storage.runs.write_runs import write_runs
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, bank, days, log
+from tests.storage.damage import filled
+
+
+@pytest.fixture(scope="session")
+def _made_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("history") / "made"
+    folder.mkdir()
+    with History.create(folder / "history.duckdb", now=NOW) as opened, opened.transaction():
+        create_benchmark(opened, BENCHMARK, now=NOW)
+        save_bank(opened, bank(), now=NOW)
+    return folder
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> Iterator[History]:
+def history(_made_history: Path, tmp_path: Path) -> Iterator[History]:
     """A history with a benchmark of questions q00 to q09 and no runs."""
-    with History.create(tmp_path / "history.duckdb", now=NOW) as opened:
-        with opened.transaction():
-            create_benchmark(opened, BENCHMARK, now=NOW)
-            save_bank(opened, bank(), now=NOW)
+    shutil.copytree(_made_history, tmp_path, dirs_exist_ok=True)
+    with History.open(tmp_path / "history.duckdb") as opened:
         yield opened
 
 
@@ -35,3 +45,15 @@ def runs(history: History) -> list[Run]:
     with history.transaction():
         write_runs(history, BENCHMARK, logs, imported_at=NOW)
     return list_runs(history, BENCHMARK)
+
+
+@pytest.fixture(scope="session")
+def _made_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("runs") / "history.duckdb").parent
+
+
+@pytest.fixture
+def path(_made_runs: Path, tmp_path: Path) -> Path:
+    """Where a history with three full runs lies, closed properly."""
+    shutil.copytree(_made_runs, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "history.duckdb"

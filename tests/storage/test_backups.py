@@ -18,13 +18,8 @@ from storage.file.sidecar import read_sidecar
 from storage.file.upkeep import compact
 from storage.runs.runs import list_runs
 from tests.storage.builders import BENCHMARK, EMPTY, NOW
-from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
+from tests.storage.damage import add_run, crash_after_adding, flip, log_of, truncate
 from tests.storage.test_history import hold_in_another_process
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return filled(tmp_path / "history.duckdb")
 
 
 def back_up(path: Path, folder: Path, *, minutes: int = 0) -> Backup:

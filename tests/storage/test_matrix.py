@@ -1,7 +1,8 @@
 """The response matrix equals a brute-force pivot of what was written."""
 
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -24,12 +25,22 @@ VERDICTS = st.dictionaries(
 )
 
 
-def new_history(folder: str) -> History:
-    history = History.create(Path(folder) / "history.duckdb")
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    """A history in which every example is a benchmark of its own."""
+    with History.create(tmp_path_factory.mktemp("matrix") / "history.duckdb") as history:
+        yield history
+
+
+NUMBERS = count()
+
+
+def new_benchmark(history: History) -> str:
+    name = f"b{next(NUMBERS)}"
     with history.transaction():
-        create_benchmark(history, BENCHMARK, now=NOW)
-        save_bank(history, bank(), now=NOW)
-    return history
+        create_benchmark(history, name, now=NOW)
+        save_bank(history, replace(bank(), benchmark=name), now=NOW)
+    return name
 
 
 @settings(max_examples=40, deadline=None)
@@ -40,7 +51,11 @@ def new_history(folder: str) -> History:
     seed=st.integers(0, 2**16),
 )
 def test_matrix_equals_a_pivot_of_what_was_written(
-    runs: list[dict[tuple[str, int], int | str]], columns: list[str], cut: int, seed: int
+    shared: History,
+    runs: list[dict[tuple[str, int], int | str]],
+    columns: list[str],
+    cut: int,
+    seed: int,
 ) -> None:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
@@ -58,23 +73,24 @@ def test_matrix_equals_a_pivot_of_what_was_written(
         ).reindex(index=[f"r{i}" for i in range(len(runs))], columns=columns, fill_value=0)
         for name, how in (("passes", "sum"), ("trials", "count"))
     }
-    with tempfile.TemporaryDirectory() as folder, new_history(folder) as history:
-        for part in (slice(None, cut), slice(cut, None)):
-            logs = [
-                log(
-                    f"r{i}",
-                    [(key, trial, outcome) for (key, trial), outcome in [*verdicts.items()][part]],
-                    started_at=START + days(i),
-                )
-                for i, verdicts in enumerate(runs)
-                if [*verdicts.items()][part]
-            ]
-            order = rng.permutation(len(logs))
-            with history.transaction():
-                write_runs(history, BENCHMARK, [logs[i] for i in order], imported_at=NOW)
-        stored = list_runs(history, BENCHMARK)
-        matrix = load_matrix(history, stored, columns)
-        reversed_rows = load_matrix(history, stored[::-1], columns[::-1])
+    benchmark = new_benchmark(shared)
+    for part in (slice(None, cut), slice(cut, None)):
+        logs = [
+            log(
+                f"r{i}",
+                [(key, trial, outcome) for (key, trial), outcome in [*verdicts.items()][part]],
+                started_at=START + days(i),
+                benchmark=benchmark,
+            )
+            for i, verdicts in enumerate(runs)
+            if [*verdicts.items()][part]
+        ]
+        order = rng.permutation(len(logs))
+        with shared.transaction():
+            write_runs(shared, benchmark, [logs[i] for i in order], imported_at=NOW)
+    stored = list_runs(shared, benchmark)
+    matrix = load_matrix(shared, stored, columns)
+    reversed_rows = load_matrix(shared, stored[::-1], columns[::-1])
     assert matrix.run_ids == tuple(f"r{i}" for i in range(len(runs)))
     np.testing.assert_array_equal(matrix.passes, pivot["passes"].to_numpy())
     np.testing.assert_array_equal(matrix.trials, pivot["trials"].to_numpy())

@@ -1,5 +1,6 @@
 """Old verdicts in files beside the history: still there for whoever reads."""
 
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -24,10 +25,9 @@ from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, START, days, log
 from tests.storage.damage import filled
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Six runs, one a day, with a missing verdict each."""
-    path = filled(tmp_path / "history.duckdb", runs=0)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = filled(tmp_path_factory.mktemp("six") / "history.duckdb", runs=0)
     with History.open(path) as history, history.transaction():
         logs = [
             log(
@@ -38,7 +38,14 @@ def path(tmp_path: Path) -> Path:
             for number in range(6)
         ]
         write_runs(history, BENCHMARK, logs, imported_at=NOW)
-    return path
+    return path.parent
+
+
+@pytest.fixture
+def path(made: Path, tmp_path: Path) -> Path:
+    """Six runs, one a day, with a missing verdict each."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "history.duckdb"
 
 
 def cutoff(number: float) -> datetime:

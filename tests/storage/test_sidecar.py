@@ -17,11 +17,6 @@ from tests.storage.builders import BENCHMARK, EMPTY, NOW
 from tests.storage.damage import add_run, crash_after_adding, filled, flip, log_of, truncate
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return filled(tmp_path / "history.duckdb")
-
-
 def keys(path: Path, **options: bool) -> list[str]:
     with History.open(path, **options) as history:
         return [run.run_key for run in list_runs(history, BENCHMARK)]
