@@ -45,7 +45,7 @@ def test_enough_runs_store_both_models_on_the_same_runs(long_project):
     assert record.n_runs >= 80
     assert (model.run_ids, model.question_ids) == (record.model.run_ids, record.model.question_ids)
     assert model.n_dimensions in (2, 5, 10, 15)
-    assert f"with {model.n_dimensions} abilities" in last_message(long_project)
+    assert f"M2PL with {model.n_dimensions} dimensions" in last_message(long_project)
     # The parameters stored are those of the posterior that is stored with them.
     parameters = [model.ability.ravel(), model.discrimination.ravel(), model.difficulty]
     found, _ = textbook_objective(
