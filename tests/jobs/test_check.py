@@ -90,6 +90,28 @@ def test_every_later_full_run_is_judged_by_its_own_verdicts(calibrated):
         assert entry["mae_pp"] < 12
 
 
+def test_a_check_errs_less_than_a_random_sample_would(folder):
+    """The error of k of n questions drawn at random, without replacement, is known in closed form.
+
+    The mean absolute error of an estimate of variance v is sqrt(2 v / pi).
+    """
+    start(folder, logs(), config=CONFIG + 'hspr = "off"\n', nights=[AS_OF])
+    document = checked(folder)
+    matrix = covered(pass_matrix(folder))
+    rates = matrix.loc[sorted({row["run_id"] for row in document["rows"]})].mean(axis=1)
+    assert len(rates) >= 15
+    summary = {(e["method"], e["k"]): e for e in document["summary"]}
+    n = matrix.shape[1]
+    for method in ("stratified+gpirt", "stratified+weighted"):
+        for k in SIZES:
+            variance = rates * (1 - rates) * n / (n - 1) / k * (1 - k / n)
+            at_random = 100 * np.sqrt(2 * variance / np.pi).mean()
+            assert summary[method, k]["mae_pp"] < at_random
+            # Nine of ten intervals of 90 % hold the truth; fewer than seven are a fault.
+            assert summary[method, k]["coverage"] >= 0.7
+        assert summary[method, 40]["mae_pp"] < summary[method, 20]["mae_pp"]
+
+
 def test_no_run_is_judged_by_data_of_its_own_time_or_later(folder):
     start(folder, until(LAST_DAY, logs()), nights=[night_of(number) for number in (9, 10, 11)])
     rows = checked(folder)["rows"]

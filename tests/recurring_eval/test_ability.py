@@ -11,8 +11,9 @@ from recurring_eval.ability import estimate_abilities
 from recurring_eval.calibration import RaschModel, fit_rasch
 from recurring_eval.errors import InputError
 from recurring_eval.irt import pass_probability
+from recurring_eval.response_matrix import ResponseMatrix
 from tests.abilities_of_one_run import estimate_ability
-from tests.response_matrices import read_wide_csv
+from tests.response_matrices import read_wide_csv, simulate_rasch
 from tests.shared_data import shared_path
 
 
@@ -230,9 +231,18 @@ def test_the_weak_default_prior_follows_an_improved_agent():
 
 
 def test_full_runs_of_real_agents_score_as_they_did():
+    assert_only_the_prior_pulls(read_wide_csv(shared_path("data/swebench_verified.csv")), 67)
+
+
+def test_full_runs_of_simulated_agents_score_as_they_did():
+    rng = np.random.default_rng(6)
+    matrix = simulate_rasch(rng.normal(0.5, 1, 40), rng.normal(0, 2, 400), rng=rng)
+    assert_only_the_prior_pulls(matrix, 20)
+
+
+def assert_only_the_prior_pulls(matrix: ResponseMatrix, n_calibrating: int) -> None:
     """With every question asked, expected less observed passes are the prior's pull."""
-    matrix = read_wide_csv(shared_path("data/swebench_verified.csv"))
-    model = fit_rasch(matrix.select_runs(slice(0, 67)))
+    model = fit_rasch(matrix.select_runs(slice(0, n_calibrating)))
     theta = estimate_abilities(model, matrix.passes, matrix.trials)
     expected = pass_probability(theta[:, np.newaxis], model.difficulty).mean(axis=1)
     pull = 0.05 * (model.prior_mean - theta) / matrix.n_questions

@@ -123,6 +123,29 @@ def test_parquet_ids_and_nullable_booleans(tmp_path, ids, expected):
     assert by_question(read(path)) == dict(zip(expected, ["pass", "missing", "fail"], strict=True))
 
 
+def test_three_formats_of_the_same_rows_agree_in_every_field(tmp_path):
+    rows = [
+        (run, f"q{i}", 1, None if i == 4 else i % 2 == 0, "timeout" if i == 4 else None, 1.5 + i)
+        for run in ("r1", "r2")
+        for i in range(6)
+    ]
+    names = ("run_id", "question_id", "trial", "passed", "error", "duration_s")
+    table = [dict(zip(names, row, strict=True)) | {"started_at": DAY, "agent": "a"} for row in rows]
+    cells = [["" if v is None else str(v) for v in row.values()] for row in table]
+    text = "\n".join(",".join(line) for line in [list(table[0]), *cells])
+    files = [read_text(tmp_path, text)]
+    files.append(read_text(tmp_path, "\n".join(json.dumps(row) for row in table), "t.jsonl"))
+    pq.write_table(pa.Table.from_pylist(table), tmp_path / "t.parquet")
+    files.append(read(tmp_path / "t.parquet"))
+    words = {None: "missing", True: "pass", False: "fail"}
+    for file in files:
+        found = [(log.run_key, *row) for log in file.runs for row in verdicts(log)]
+        assert found == [(run, q, trial, words[passed]) for run, q, trial, passed, *_ in rows]
+        for log, first in zip(file.runs, files[0].runs, strict=True):
+            for field in first.__slots__:
+                np.testing.assert_array_equal(getattr(log, field), getattr(first, field))
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [

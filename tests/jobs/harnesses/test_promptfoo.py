@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ import yaml
 from jobs.harnesses.promptfoo.reader import PROMPTFOO
 from jobs.harnesses.verdict_rule import VerdictRule
 from recurring_eval.errors import InputError
+from tests.jobs.command_line import invoke
 from tests.jobs.harnesses.reading import SUBSET, context, read_log, read_run, refusal, words, write
+from tests.jobs.harnesses.stored import stored_runs, stored_verdicts
 
 
 def row(qid: str, success: bool = True, **facts: Any) -> dict[str, Any]:
@@ -142,6 +145,31 @@ def test_junit_knows_descriptions_alone(tmp_path):
     path = write(tmp_path / "x.xml", text)
     assert words(read_run(path, "promptfoo")) == {"one": "pass", "two": "fail"}
     assert "export JSON" in refusal(path, "promptfoo", question="vars.id")
+
+
+def test_three_forms_of_one_evaluation_are_one_run(project):
+    rows = [row("a"), row("b", False)]
+    write(project / "logs" / "x.jsonl", rows)
+    write(
+        project / "logs" / "x.csv",
+        "Description,id,text,[agent] ask,Status,Score,Named Scores,Grader Reason,Comment\n"
+        "a: a test,a,about a,out,PASS,1.00,,ok,\nb: a test,b,about b,out,FAIL,0.00,,no,\n",
+    )
+    write(
+        project / "logs" / "x.junit.xml",
+        '<testsuites name="promptfoo"><testsuite name="[agent] prompt 1" '
+        'timestamp="2026-11-19T07:00:03Z"><testcase name="test 1: a: a test"/><testcase '
+        'name="test 2: b: a test"><failure message="no"/></testcase></testsuite></testsuites>',
+    )
+    outcome = invoke("import", project / "logs", "--benchmark", "b", "--json")
+    assert outcome.code == 0, outcome.err
+    files = {Path(file["path"]).name: file["status"] for file in outcome.document["files"]}
+    assert files == {"x.jsonl": "imported", "x.csv": "part", "x.junit.xml": "part"}
+    (cells,) = stored_verdicts(project).values()
+    assert cells == {("a", 1): "pass", ("b", 1): "fail"}
+    # JSON lines have no time of their own; the JUnit report has.
+    (run,) = stored_runs(project).values()
+    assert run["started_at"].isoformat() == "2026-11-19T07:00:03+00:00"
 
 
 @pytest.mark.parametrize("mark", [f"subset={SUBSET}", "name"])

@@ -1,6 +1,7 @@
 """Reports of pytest, made small."""
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from jobs.harnesses.py_test.reader import PY_TEST
 from jobs.harnesses.py_test.reports import node_id_of
 from recurring_eval.errors import InputError
+from tests.jobs.command_line import invoke
 from tests.jobs.harnesses.reading import SUBSET, context, read_log, read_run, refusal, words, write
+from tests.jobs.harnesses.stored import stored_verdicts
 
 STAMP = "2026-11-16T09:00:00.123456+00:00"
 
@@ -138,6 +141,26 @@ def test_json_report(tmp_path):
         "t.py::d": "pass",
     }
     assert run.started_at.isoformat() == "2026-11-16T09:00:00.250000+00:00"
+
+
+def test_two_reports_of_one_session_are_one_run(project):
+    call = {"outcome": "passed", "duration": 0.5}
+    fail = {"outcome": "failed", "duration": 0.5}
+    tests = [
+        {"nodeid": "evals/test_a.py::test_x", "outcome": "passed", "call": call},
+        {"nodeid": "evals/test_a.py::test_y", "outcome": "failed", "call": fail},
+    ]
+    write(project / "logs" / "p.json", report(*tests))
+    write(project / "logs" / "p.xml", junit(case("test_x"), case("test_y", FAILURE)))
+    outcome = invoke("import", project / "logs", "--benchmark", "b", "--json")
+    assert outcome.code == 0, outcome.err
+    files = {Path(file["path"]).name: file["status"] for file in outcome.document["files"]}
+    assert files == {"p.json": "imported", "p.xml": "part"}
+    (cells,) = stored_verdicts(project).values()
+    assert cells == {
+        ("evals/test_a.py::test_x", 1): "pass",
+        ("evals/test_a.py::test_y", 1): "fail",
+    }
 
 
 def test_a_property_may_identify(tmp_path):

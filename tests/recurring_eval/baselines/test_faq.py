@@ -138,10 +138,10 @@ def test_factorisation_is_stationary_and_ignores_missing_cells():
 
 def test_selection_prefers_the_rank_that_generated_the_data():
     rng = np.random.default_rng(5)
-    x = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 120)) * 1.5
+    x = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 80)) * 1.5
     passes = (rng.random(x.shape) < sigmoid(x)).astype(int)
     found = select_factorisation(passes, np.ones_like(passes), rng=rng)
-    assert found.questions.shape == (120, 2)
+    assert found.questions.shape == (80, 2)
 
 
 def test_selection_keeps_the_rank_below_the_number_of_runs():
