@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.hspr.config import HsprConfig
-from recurring_eval.hspr.evaluation import Evaluation, canonical_order
+from recurring_eval.hspr.evaluation import Evaluation, canonical_order, require_verdicts
 from recurring_eval.hspr.model import HsprModel
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.hspr.result import HsprResult, estimate_score
-from recurring_eval.hspr.session import require_verdicts
 from recurring_eval.hspr.threads import one_blas_thread
 from recurring_eval.records import AbilityEstimate
 
@@ -72,8 +71,7 @@ def score_answers(
 ) -> AnsweredScore:
     """Score a run given the verdicts on the questions it was asked.
 
-    The same bits as an `HsprSession` with the same answers gives, as long as the
-    configuration has `path_nodes`: its final proposal is then made from the counts alone.
+    The order of the answers has no part in it: the final proposal is made from the counts alone.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.errors import InputError
 from recurring_eval.hspr.acquisition import choose_groups
@@ -28,13 +28,25 @@ def canonical_order(model: HsprModel) -> NDArray[np.intp]:
     return rank
 
 
-def random_order(model: HsprModel, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Rank of each question in a random order, shape (N,).
+def require_verdicts(
+    model: HsprModel, passes: ArrayLike, trials: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Check counts of passes and trials against a model, and return them as arrays.
 
-    Asking the question of lowest rank among a group's unasked ones is a uniform choice
-    from them. The draw belongs to the ids, whatever order the model holds them in.
+    Raises
+    ------
+    InputError
+        Not one entry per question, or ``0 <= passes <= trials`` does not hold.
     """
-    return np.asarray(rng.permutation(model.n_questions)[canonical_order(model)], dtype=np.intp)
+    successes, counts = np.asarray(passes, dtype=np.int64), np.asarray(trials, dtype=np.int64)
+    if successes.shape != (model.n_questions,) or counts.shape != (model.n_questions,):
+        raise InputError(
+            f"`passes` {successes.shape} and `trials` {counts.shape} need one entry for each of "
+            f"the model's {model.n_questions} questions"
+        )
+    if not ((successes >= 0) & (successes <= counts)).all():
+        raise InputError("`passes` must lie between 0 and `trials` for every question")
+    return successes, counts
 
 
 class Evaluation:

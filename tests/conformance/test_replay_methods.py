@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from recurring_eval.methods.replay_methods import REPLAY_METHODS, replay_method_named
 
 from recurring_eval.errors import InputError
 from recurring_eval.methods import (
@@ -14,7 +15,6 @@ from recurring_eval.methods import (
     PreparedMethod,
     ReplayMethod,
 )
-from recurring_eval.methods.replay_methods import REPLAY_METHODS, replay_method_named
 from recurring_eval.response_matrix import ResponseMatrix
 from tests.response_matrices import permuted, simulate_rasch
 

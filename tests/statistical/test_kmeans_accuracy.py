@@ -10,8 +10,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-
 from recurring_eval.methods.replay_methods import replay_method_named
+
 from recurring_eval.simulate import SimulationOptions, simulate_history
 
 pytestmark = pytest.mark.statistical

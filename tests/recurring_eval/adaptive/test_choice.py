@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from recurring_eval.adaptive import RULES, questions_for, rule_named, start_session
 from recurring_eval.adaptive.d_optimal import choose_d_optimal, d_criterion, verdict_variance
 from recurring_eval.adaptive.fisher import choose_by_information
 from recurring_eval.adaptive.ties import first_best
+
+from recurring_eval.adaptive import RULES, questions_for, rule_named, start_session
 from recurring_eval.errors import InputError
 from tests.mirt_models import make_mirt_model, random_mirt_model
 from tests.rasch_models import make_model

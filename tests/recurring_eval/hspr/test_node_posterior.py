@@ -7,14 +7,14 @@ import pytest
 
 from recurring_eval.hspr.acquisition import choose_group, choose_groups, gains
 from recurring_eval.hspr.config import HsprConfig, LatentPrior
-from recurring_eval.hspr.evaluation import Evaluation, canonical_order, random_order
+from recurring_eval.hspr.evaluation import Evaluation, canonical_order
 from recurring_eval.hspr.group_rates import Outcome
 from recurring_eval.hspr.model import fit_sources
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.hspr.result import score_posterior
-from recurring_eval.hspr.session import run_hspr
 from tests.recurring_eval.hspr.builders import config_of, model_of_groups
 from tests.reference import naive_hspr as naive
+from tests.reference.hspr_runs import order_of, run_hspr
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
 
@@ -173,7 +173,7 @@ def test_single_precision_path_is_the_naive_double_precision_path(kappa, acquisi
     config = config_of(2, 1.0, kappa=kappa, acquisition=acquisition, n_nodes=256)
     rng = np.random.default_rng(3)
     outcomes = (rng.random(90) < 0.4).astype(int)
-    order = random_order(model, rng)
+    order = order_of(model, rng)
     evaluation = Evaluation(model, config, order)
     for _ in range(60):
         (question,) = evaluation.next_questions(1)
@@ -276,7 +276,7 @@ def test_paths_on_a_public_bank_are_the_naive_ones(row):
     matrix = read_wide_csv(shared_path("data/swebench_pro.csv"))
     model = fit_sources(matrix.select_runs(np.arange(11)))
     config = config_of(4, 1.0, n_nodes=256)
-    order = random_order(model, np.random.default_rng(row))
+    order = order_of(model, np.random.default_rng(row))
     result = run_hspr(
         model,
         matrix.passes[row],
