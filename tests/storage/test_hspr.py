@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from recurring_eval.hspr.session import HsprSession
 from storage.calibrations.hspr_parameters import config_from_json, config_to_json
 
 from recurring_eval.errors import InputError
 from recurring_eval.hspr.calibration import HsprCalibration, calibrate_average
 from recurring_eval.hspr.config import AVERAGE, HsprConfig, LatentPrior
 from recurring_eval.hspr.selection import HsprSelection
+from recurring_eval.hspr.session import HsprSession
 from recurring_eval.records import Run
 from recurring_eval.response_matrix import ResponseMatrix
 from storage.calibrations.calibrations import (
