@@ -1,21 +1,24 @@
-"""Sessions of an adaptive rule on a given model, with its own ability prior unless one is given."""
+"""Sessions of an adaptive rule on a given model, with the rule's own ability prior or another."""
 
 import dataclasses
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recurring_eval.adaptive import Choose, choose_by_information, choose_d_optimal
+from recurring_eval.adaptive import choose_by_information, choose_d_optimal
 from recurring_eval.calibration.mirt_model import MirtModel
 from recurring_eval.calibration.rasch import RaschModel
 from recurring_eval.methods.calibration import Calibration
 from recurring_eval.methods.cat import AdaptiveTest
 from recurring_eval.methods.mirt_cat import MIRT, MIRT_CAT, model_of
+from recurring_eval.methods.rasch_cat import PRIOR_PRECISION
 from recurring_eval.methods.session import Session
 from recurring_eval.validation import order_by_id
 from tests.rasch_models import make_model
 
 RULES = {"rasch-cat": choose_by_information, "mirt-cat": choose_d_optimal}
+PRIORS = {"rasch-cat": {"prior_mean": 0.0, "prior_precision": PRIOR_PRECISION}, "mirt-cat": {}}
+"""Ability prior of each; where there is none, the model's."""
 
 
 def calibration_of(model: RaschModel | MirtModel) -> Calibration:
@@ -29,19 +32,13 @@ def calibration_of(model: RaschModel | MirtModel) -> Calibration:
 def start_session(
     model: RaschModel | MirtModel,
     *,
-    choose: Choose,
+    rule: str,
     k: int,
-    prior_mean: float | None = None,
-    prior_precision: float | None = None,
     tie_order: ArrayLike | None = None,
+    **prior: float,
 ) -> Session:
     """Begin a session; equally good questions are asked in the order of their ids."""
-    test = AdaptiveTest(
-        model_of=model_of,
-        choose=choose,
-        prior_mean=prior_mean,
-        prior_precision=prior_precision,
-    )
+    test = AdaptiveTest(model_of=model_of, choose=RULES[rule], **PRIORS[rule] | prior)
     if tie_order is None:
         tie_order = np.argsort(order_by_id(model.question_ids))
     return Session(

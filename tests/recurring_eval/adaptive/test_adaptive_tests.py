@@ -15,6 +15,7 @@ from recurring_eval.mirt_ability import estimate_mirt_abilities
 from tests.mirt_models import make_mirt_model, random_mirt_model, simulate_mirt
 from tests.rasch_models import make_model
 from tests.recurring_eval.adaptive.sessions import (
+    PRIORS,
     RULES,
     calibration_of,
     run_session,
@@ -53,7 +54,7 @@ def test_all_pass_and_all_fail_stay_finite_and_monotone(rule):
         else make_mirt_model(rng.random((30, 1)) + 0.3, beta)
     )
     for verdict, sign in ((FAIL, -1), (PASS, 1)):
-        session = start_session(model, choose=RULES[rule], k=30)
+        session = start_session(model, rule=rule, k=30)
         abilities, scores = [], []
         while not session.finished:
             session = session.tell(dict.fromkeys(session.ask(), verdict))
@@ -67,7 +68,7 @@ def test_all_pass_and_all_fail_stay_finite_and_monotone(rule):
 def test_two_mixed_answers_in_two_dimensions_are_finite():
     """F10: the prior precision is part of the information from the start."""
     model = make_mirt_model([[1.5, 0.0], [0.0, 1.5], [1.0, 1.0]], [0.0, 0.0, 0.5])
-    session = start_session(model, choose=RULES["mirt-cat"], k=3)
+    session = start_session(model, rule="mirt-cat", k=3)
     theta = session.tell({"q0000": PASS, "q0001": FAIL}).score().ability[0].theta
     assert np.abs(theta).max() < 10
     assert theta[0] > 0 > theta[1]
@@ -82,7 +83,7 @@ def test_one_more_pass_never_lowers_the_rasch_estimate(seed):
     failed = next((question for question, verdict in outcomes.items() if verdict == FAIL), None)
     if failed is None:
         return
-    start = start_session(model, choose=RULES["rasch-cat"], k=20)
+    start = start_session(model, rule="rasch-cat", k=20)
     better = start.tell(outcomes | {failed: PASS}).score().pass_rate[0]
     assert better >= start.tell(outcomes).score().pass_rate[0]
 
@@ -94,14 +95,16 @@ def test_replay_asks_what_sessions_ask_step_by_step(rule):
     trials = (rng.random((6, 40)) < 0.85).astype(int)
     passes = rng.binomial(trials, 0.6)
     ks = (3, 10, 25, 40)
-    replayed = replay_sessions(askable_questions(model), passes, trials, choose=RULES[rule], ks=ks)
+    replayed = replay_sessions(
+        askable_questions(model, **PRIORS[rule]), passes, trials, choose=RULES[rule], ks=ks
+    )
     for row in range(6):
         verdicts = {
             question: (int(s), int(t))
             for question, s, t in zip(model.question_ids, passes[row], trials[row], strict=True)
         }
         for k, estimates in zip(ks, replayed.estimates, strict=True):
-            session = run_session(start_session(model, choose=RULES[rule], k=k), verdicts)
+            session = run_session(start_session(model, rule=rule, k=k), verdicts)
             valid = [model.question_ids[j] for j, _, t in session.answers if t]
             places = replayed.asked[row][replayed.asked[row] >= 0][:k]
             assert [model.question_ids[j] for j in places] == valid
@@ -122,7 +125,7 @@ def test_model_sd_is_the_spread_of_scores_drawn_from_the_posterior():
     rng = np.random.default_rng(5)
     model = random_mirt_model(60, 2, rng)
     session = run_session(
-        start_session(model, choose=RULES["mirt-cat"], k=40, prior_precision=1.0),
+        start_session(model, rule="mirt-cat", k=40, prior_precision=1.0),
         verdicts_of(model, rng, missing=0.0),
     )
     scores = session.score()
@@ -144,7 +147,7 @@ def test_rerun_variance_is_that_of_estimates_about_the_expected_score():
     fitted = estimate_mirt_abilities(model, passes, np.tile(asked, (4000, 1)))
     predicted = 1 / (1 + np.exp(model.difficulty - fitted @ model.discrimination.T))
     errors = np.where(asked, passes, predicted).mean(axis=1) - p.mean()
-    one = start_session(model, choose=RULES["mirt-cat"], k=200).tell(
+    one = start_session(model, rule="mirt-cat", k=200).tell(
         {f"q{j:04d}": (int(passes[0, j]), 1) for j in np.flatnonzero(asked)}
     )
     scores = one.score()
@@ -155,7 +158,7 @@ def test_rerun_variance_is_that_of_estimates_about_the_expected_score():
 
 def test_population_limits_the_score_but_not_the_evidence():
     model = make_model([0.0, 0.0, 0.0, 0.0])
-    session = start_session(model, choose=RULES["rasch-cat"], k=3)
+    session = start_session(model, rule="rasch-cat", k=3)
     session = session.tell({"q0000": PASS, "q0001": PASS})
     scores = session.score(np.array([True, False, True, False]))
     p = 1 / (1 + np.exp(-scores.ability[0].theta[0]))
@@ -165,7 +168,7 @@ def test_population_limits_the_score_but_not_the_evidence():
 
 def test_trials_are_weighed_by_their_number():
     model = make_model([0.0, 1.0])
-    start = start_session(model, choose=RULES["rasch-cat"], k=2)
+    start = start_session(model, rule="rasch-cat", k=2)
     three = start.tell({"q0000": (2, 3)}).score()
     assert three.ability[0].n_observed == 1
     assert three.pass_rate[0] > start.tell({"q0000": FAIL}).score().pass_rate[0]

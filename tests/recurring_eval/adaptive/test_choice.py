@@ -35,9 +35,7 @@ def test_worked_example_d():
 
 def test_worked_example_d_as_a_session():
     model = make_mirt_model(*EXAMPLE_D)
-    session = start_session(
-        model, choose=choose_d_optimal, k=3, prior_mean=0.0, prior_precision=1.0
-    )
+    session = start_session(model, rule="mirt-cat", k=3, prior_mean=0.0, prior_precision=1.0)
     after = session.tell({"q0001": (0, 1)})
     assert after.ask() == ("q0002",)
     np.testing.assert_allclose(after.score().ability[0].theta, [-0.087898, -0.322292], atol=1e-6)
@@ -95,7 +93,7 @@ def test_symmetric_difficulties_tie_in_spite_of_rounding():
     for difficulty in ([0.45, 0.55], [0.55, 0.45]):
         session = start_session(
             make_model(difficulty),
-            choose=choose_by_information,
+            rule="rasch-cat",
             k=1,
             prior_mean=0.5,
             prior_precision=1.0,
@@ -106,8 +104,8 @@ def test_symmetric_difficulties_tie_in_spite_of_rounding():
 def test_ties_break_by_id_or_by_the_order_given():
     model = make_model([0.0, 0.0, 0.0], question_ids=("b", "c", "a"))
     assert askable_questions(model).ids == ("a", "b", "c")
-    assert start_session(model, choose=choose_by_information, k=3).ask(3) == ("a", "b", "c")
-    session = start_session(model, choose=choose_by_information, k=3, tie_order=[2, 0, 1])
+    assert start_session(model, rule="rasch-cat", k=3).ask(3) == ("a", "b", "c")
+    session = start_session(model, rule="rasch-cat", k=3, tie_order=[2, 0, 1])
     assert session.ask(3) == ("c", "a", "b")
 
 
