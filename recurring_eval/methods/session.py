@@ -135,7 +135,8 @@ class Session:
             A question is unknown, was answered before or has impossible counts;
             this session is unchanged.
         """
-        position = {question: i for i, question in enumerate(self.calibration.question_ids)}
+        ids = self.calibration.question_ids
+        position = dict(zip(ids, range(len(ids)), strict=True))
         answered = {question for question, _, _ in self.answers}
         new: list[Answer] = []
         for question, (passes, trials) in outcomes.items():

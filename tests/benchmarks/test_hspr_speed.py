@@ -6,11 +6,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from recurring_eval.hspr import AVERAGE, fit_sources, run_hspr, select_configuration
-from recurring_eval.hspr.evaluation import question_order
+from recurring_eval.hspr import AVERAGE, fit_sources, select_configuration
 from recurring_eval.hspr.proposal import normal_nodes
 from tests.recurring_eval.hspr.builders import config_of, matrix_of
 from tests.reference import naive_hspr as naive
+from tests.reference.hspr_runs import order_of, run_hspr
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
 
@@ -61,7 +61,7 @@ def test_a_pro_target_costs_a_twelfth_of_the_naive_path_and_asks_the_same(pro, p
         precision=R2G4.latent[0].diagonal,
         kappa=1.0,
     )
-    order = question_order(pro_model, np.random.default_rng(0))
+    order = order_of(pro_model, np.random.default_rng(0))
 
     def slow():
         asked, posterior, n, s = naive.path(reference, target, B, order, 8192)

@@ -5,12 +5,13 @@ import time
 import numpy as np
 import pytest
 
-from recurring_eval.adaptive import replay_sessions, start_session
+from recurring_eval.adaptive import askable_questions, choose_d_optimal, replay_sessions
 from recurring_eval.calibration import fit_mirt, select_mirt
 from recurring_eval.calibration.mirt import factor_start
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulationOptions, simulate_history
 from tests.mirt_models import mirt_by_lbfgs, random_mirt_model
+from tests.recurring_eval.adaptive.sessions import start_session
 
 pytestmark = pytest.mark.benchmark
 
@@ -75,12 +76,12 @@ def test_selection_and_final_fit(matrix: ResponseMatrix, capsys: pytest.CaptureF
 
 def test_one_adaptive_step_on_2000_questions(capsys: pytest.CaptureFixture[str]):
     rng = np.random.default_rng(2)
-    session = start_session(random_mirt_model(2000, D, rng), method="mirt-cat", k=200)
+    session = start_session(random_mirt_model(2000, D, rng), rule="mirt-cat", k=200)
     seconds = []
     while not session.finished:
         begin = time.perf_counter()
         (question,) = session.ask()
-        session = session.tell({question: int(rng.random() < 0.6)})
+        session = session.tell({question: (int(rng.random() < 0.6), 1)})
         seconds.append(time.perf_counter() - begin)
     with capsys.disabled():
         print(f"\nadaptive step, 2,000 questions, d={D}: median {1e3 * np.median(seconds):.2f} ms")
@@ -91,8 +92,9 @@ def test_replayed_step_costs_a_fraction_of_a_session_step(
     matrix: ResponseMatrix, capsys: pytest.CaptureFixture[str]
 ):
     model = fit_mirt(matrix, dimensions=D, discrimination_sd=SD)
+    questions = askable_questions(model)
     begin = time.process_time()
-    replay_sessions(model, matrix.passes, matrix.trials, method="mirt-cat", ks=(100,))
+    replay_sessions(questions, matrix.passes, matrix.trials, choose=choose_d_optimal, ks=(100,))
     each = (time.process_time() - begin) / (100 * N_RUNS)
     with capsys.disabled():
         print(f"\nreplayed adaptive step, {N_RUNS} runs together: {1e6 * each:.0f} CPU us")

@@ -1,4 +1,4 @@
-"""What every replayed method must do, whatever it chooses and estimates."""
+"""What every method must do in a replay, whatever it chooses and estimates."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
@@ -6,23 +6,18 @@ from functools import cache
 
 import numpy as np
 import pytest
-from recurring_eval.methods.replay_methods import REPLAY_METHODS, replay_method_named
 
 from recurring_eval.errors import InputError
-from recurring_eval.methods import (
-    METHODS,
-    MethodEstimates,
-    PreparedMethod,
-    ReplayMethod,
-)
+from recurring_eval.methods.registry import METHODS, Method, method_named
+from recurring_eval.methods.replayed import MethodEstimates, PreparedMethod
 from recurring_eval.response_matrix import ResponseMatrix
 from tests.response_matrices import permuted, simulate_rasch
 
-every_method = pytest.mark.parametrize("method", REPLAY_METHODS, ids=lambda method: method.name)
+every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 # How many questions a cache leaves to ask is an outcome, and earlier targets feed it.
 every_method_of_given_budget = pytest.mark.parametrize(
     "method",
-    [method for method in REPLAY_METHODS if not method.budget_is_outcome],
+    [method for method in METHODS if not method.budget_is_outcome],
     ids=lambda method: method.name,
 )
 
@@ -68,12 +63,12 @@ def targets(missing: float = 0.0, n_trials: int = 1) -> ResponseMatrix:
 
 
 @cache
-def prepared(method: ReplayMethod, missing: float = 0.0) -> PreparedMethod:
+def prepared(method: Method, missing: float = 0.0) -> PreparedMethod:
     return method.prepare(source(missing), rng=np.random.default_rng(3))
 
 
 def estimate(
-    method: ReplayMethod, runs: ResponseMatrix, k: int, *, missing: float = 0.0, seed: int = 4
+    method: Method, runs: ResponseMatrix, k: int, *, missing: float = 0.0, seed: int = 4
 ) -> MethodEstimates:
     return prepared(method, missing).estimate(runs, k, rng=np.random.default_rng(seed))
 
@@ -86,41 +81,33 @@ def assert_same(first: MethodEstimates, second: MethodEstimates, rows: list[int]
             np.testing.assert_array_equal(np.asarray(a)[rows], b)
 
 
-def test_names_are_distinct_and_described() -> None:
-    assert len({method.name for method in REPLAY_METHODS}) == len(REPLAY_METHODS)
-    assert all(method.description.endswith(".") for method in REPLAY_METHODS)
-    assert all(method.source for method in REPLAY_METHODS)
-
-
-def test_every_method_of_the_product_can_be_replayed_under_its_name() -> None:
-    by_name = {method.name: method for method in REPLAY_METHODS}
-    assert all(by_name[method.name].product for method in METHODS)
-
-
 @pytest.mark.parametrize(
-    ("name", "plain"),
+    ("name", "known"),
     [
-        ("stratified+weighted", "stratified"),
+        ("stratified", "stratified+weighted"),
+        ("stratified+weighted", "stratified+weighted"),
+        ("random+weighted", "random"),
         ("response-kmeans+weighted", "response-kmeans"),
         ("irt-kmeans+gpirt", "irt-kmeans+gpirt"),
+        ("hspr-average", "hspr"),
         ("faq", "faq"),
     ],
 )
-def test_methods_are_found_by_name(name: str, plain: str) -> None:
-    assert replay_method_named(name).name == plain
+def test_methods_are_found_by_name(name: str, known: str) -> None:
+    assert method_named(name).name == known
 
 
 @pytest.mark.parametrize("name", ["nonsense", "cache+weighted", "atlas+weighted", ""])
 def test_unknown_names_are_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(InputError, match=r"unknown method '.*'; known are random,.* faq, atlas"):
-        replay_method_named(name)
+        method_named(name)
 
 
 @every_method
 @pytest.mark.parametrize("missing", [0.0, 0.25])
 @pytest.mark.parametrize("n_trials", [1, 3])
 def test_full_budget_is_the_observed_rate_exactly(
-    method: ReplayMethod, missing: float, n_trials: int
+    method: Method, missing: float, n_trials: int
 ) -> None:
     runs = targets(missing, n_trials)
     if method.budget_is_outcome:
@@ -137,7 +124,7 @@ def test_full_budget_is_the_observed_rate_exactly(
 @every_method
 @pytest.mark.parametrize("missing", [0.0, 0.25])
 @pytest.mark.parametrize("k", [1, 2, 5, 11, 17])
-def test_estimates_are_feasible(method: ReplayMethod, missing: float, k: int) -> None:
+def test_estimates_are_feasible(method: Method, missing: float, k: int) -> None:
     runs = targets(missing, 2)
     found = estimate(method, runs, k, missing=missing)
     valid = (runs.trials > 0).sum(axis=1)
@@ -161,13 +148,13 @@ def test_estimates_are_feasible(method: ReplayMethod, missing: float, k: int) ->
 
 @every_method_of_given_budget
 @pytest.mark.parametrize("k", [1, 4, 9, 16])
-def test_k_distinct_questions_are_asked(method: ReplayMethod, k: int) -> None:
+def test_k_distinct_questions_are_asked(method: Method, k: int) -> None:
     """Without missing verdicts exactly k are executed, whatever is constant or duplicate."""
     assert (estimate(method, targets(), k).n_executed == k).all()
 
 
 @every_method_of_given_budget
-def test_only_asked_verdicts_are_used(method: ReplayMethod) -> None:
+def test_only_asked_verdicts_are_used(method: Method) -> None:
     """Flipping one verdict changes an estimate by what it is worth, or not at all."""
     runs, k = targets(), 3
     before = estimate(method, runs, k)
@@ -182,7 +169,7 @@ def test_only_asked_verdicts_are_used(method: ReplayMethod) -> None:
 
 
 @every_method
-def test_the_order_of_rows_and_columns_is_irrelevant(method: ReplayMethod) -> None:
+def test_the_order_of_rows_and_columns_is_irrelevant(method: Method) -> None:
     rng = np.random.default_rng(5)
     rows, columns = rng.permutation(7).tolist(), rng.permutation(N).tolist()
     runs = targets(0.25)
@@ -198,7 +185,7 @@ def test_the_order_of_rows_and_columns_is_irrelevant(method: ReplayMethod) -> No
 
 
 @every_method
-def test_results_are_determined_by_the_generator(method: ReplayMethod) -> None:
+def test_results_are_determined_by_the_generator(method: Method) -> None:
     runs, every = targets(0.25, 2), list(range(7))
     assert_same(
         estimate(method, runs, 6, missing=0.25), estimate(method, runs, 6, missing=0.25), every
@@ -206,7 +193,7 @@ def test_results_are_determined_by_the_generator(method: ReplayMethod) -> None:
 
 
 @every_method_of_given_budget
-def test_a_target_is_estimated_from_its_own_verdicts(method: ReplayMethod) -> None:
+def test_a_target_is_estimated_from_its_own_verdicts(method: Method) -> None:
     """Other targets' verdicts do not matter."""
     runs = targets(0.25)
     passes = runs.passes.copy()
@@ -218,20 +205,20 @@ def test_a_target_is_estimated_from_its_own_verdicts(method: ReplayMethod) -> No
 
 @every_method
 @pytest.mark.parametrize("k", [0, N + 1])
-def test_an_impossible_k_is_refused(method: ReplayMethod, k: int) -> None:
+def test_an_impossible_k_is_refused(method: Method, k: int) -> None:
     with pytest.raises(InputError, match=f"`k` is {k}"):
         estimate(method, targets(), k)
 
 
 @every_method
-def test_other_questions_are_refused(method: ReplayMethod) -> None:
+def test_other_questions_are_refused(method: Method) -> None:
     ids = (*source().question_ids[:-1], "another")
     with pytest.raises(InputError, match="differ in 2 questions, first 'another'"):
         estimate(method, targets().align_questions(ids), 3)
 
 
 def test_a_cache_is_built_from_strictly_earlier_days_and_targets_feed_the_next() -> None:
-    method = replay_method_named("cache")
+    method = method_named("cache")
     runs = targets()
     found = estimate(method, runs, 1)
     assert (found.n_executed < N).any()

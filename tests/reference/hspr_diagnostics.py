@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.hspr.config import N_NODES
-from recurring_eval.hspr.evaluation import Evaluation
 from recurring_eval.hspr.model import HsprModel
 from recurring_eval.hspr.posterior import NodePosterior
-from recurring_eval.hspr.result import prepare_decision
-from recurring_eval.hspr.session import HsprSession
+from recurring_eval.hspr.result import estimate_score, prepare_decision
+from recurring_eval.methods.session import Session
 from tests.reference.hspr_draws import (
     MAX_DRAWS,
     N_DRAWS,
@@ -19,6 +18,7 @@ from tests.reference.hspr_draws import (
     draw_median,
     draw_scores,
 )
+from tests.reference.hspr_runs import evaluation_of
 
 SCORE_TOLERANCE: Final = 5e-4
 """Largest difference on the score scale that two resolutions may show."""
@@ -52,7 +52,7 @@ class ResolutionCheck:
 
 
 def integration_resolution(
-    session: HsprSession,
+    session: Session,
     *,
     n_nodes: int = N_NODES,
     reference_nodes: int = REFERENCE_NODES,
@@ -65,14 +65,15 @@ def integration_resolution(
     """
     means, estimates = [], []
     for count in (n_nodes, reference_nodes):
-        evaluation = _evaluation(session)
-        posterior = NodePosterior(session.model, session.config, n_nodes=count)
+        evaluation = evaluation_of(session)
+        model, config = evaluation.model, evaluation.config
+        posterior = NodePosterior(model, config, n_nodes=count)
         for outcome in evaluation.posterior().history:
             posterior.count(outcome)
         posterior.refresh()
-        decision = prepare_decision(evaluation, posterior, _bank(session.model))
+        decision = prepare_decision(evaluation, posterior, _bank(model))
         means.append(decision.score.mean)
-        estimates.append(decision.pass_rate("mean", session.config.lambda_))
+        estimates.append(decision.pass_rate("mean", config.lambda_))
     difference = max(abs(means[0] - means[1]), abs(estimates[0] - estimates[1]))
     return ResolutionCheck(
         coarse=n_nodes, fine=reference_nodes, difference=difference, tolerance=tolerance
@@ -80,20 +81,21 @@ def integration_resolution(
 
 
 def draw_session_median(
-    session: HsprSession,
+    session: Session,
     *,
     n_draws: int = N_DRAWS,
     max_draws: int = MAX_DRAWS,
     rng: np.random.Generator,
 ) -> PredictiveDraws:
     """Median of complete score draws, as published, with its numerical precision."""
-    evaluation = _evaluation(session)
+    evaluation = evaluation_of(session)
+    bank = _bank(evaluation.model)
     return draw_median(
         evaluation.final_posterior(),
-        evaluation.unasked_counts(_bank(session.model)),
+        evaluation.unasked_counts(bank),
         observed_passes=float(np.nansum(evaluation.rates)),
-        n_questions=session.model.n_questions,
-        analytic_mean=session.estimate().mean,
+        n_questions=evaluation.model.n_questions,
+        analytic_mean=estimate_score(evaluation, bank).mean,
         n_draws=n_draws,
         max_draws=max_draws,
         rng=rng,
@@ -101,16 +103,17 @@ def draw_session_median(
 
 
 def draw_resolution(
-    session: HsprSession,
+    session: Session,
     *,
     n_draws: int = N_DRAWS // 2,
     reference_draws: int = N_DRAWS,
     rng: np.random.Generator,
 ) -> ResolutionCheck:
     """Compare the medians of two numbers of draws; they may differ by one question."""
-    evaluation = _evaluation(session)
+    evaluation = evaluation_of(session)
     posterior = evaluation.final_posterior()
-    bank = _bank(session.model)
+    n_questions = evaluation.model.n_questions
+    bank = _bank(evaluation.model)
     medians = [
         float(
             np.median(
@@ -118,7 +121,7 @@ def draw_resolution(
                     posterior,
                     evaluation.unasked_counts(bank),
                     observed_passes=float(np.nansum(evaluation.rates)),
-                    n_questions=session.model.n_questions,
+                    n_questions=n_questions,
                     n_draws=count,
                     rng=rng,
                 )
@@ -130,7 +133,7 @@ def draw_resolution(
         coarse=n_draws,
         fine=reference_draws,
         difference=abs(medians[0] - medians[1]),
-        tolerance=1.0 / session.model.n_questions + 1e-12,
+        tolerance=1.0 / n_questions + 1e-12,
     )
 
 
@@ -173,12 +176,6 @@ def support(model: HsprModel, passes: ArrayLike, trials: ArrayLike, asked: Array
         target_success=float(rates.mean()) if len(rates) else float("nan"),
         query_coverage=float(zero[positions].mean()) if len(positions) else 0.0,
     )
-
-
-def _evaluation(session: HsprSession) -> Evaluation:
-    evaluation = Evaluation(session.model, session.config, np.array(session.order, dtype=np.intp))
-    evaluation.replay(session.answers)
-    return evaluation
 
 
 def _bank(model: HsprModel) -> NDArray[np.bool_]:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from recurring_eval.hspr import AVERAGE, HsprConfig, fit_sources, run_checkpoints
-from recurring_eval.hspr.selection import select_configuration
+from recurring_eval.hspr import AVERAGE, HsprConfig, fit_sources, select_configuration
 from tests.reference.hspr_ablations import (
     mid_range_path,
     uniform_path,
     with_mean_decision,
     without_hierarchy,
 )
+from tests.reference.hspr_runs import run_checkpoints
 
 N_FOLDS = 4
 FAST_PATH = 2048

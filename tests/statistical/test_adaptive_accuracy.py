@@ -6,10 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from recurring_eval.adaptive import replay_sessions
+from recurring_eval.adaptive import askable_questions, replay_sessions
 from recurring_eval.calibration import MirtModel, RaschModel, fit_rasch, select_mirt
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulationOptions, simulate_history
+from tests.recurring_eval.adaptive.sessions import PRIORS, RULES
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
 
@@ -28,8 +29,16 @@ VERIFIED_AT_MOST_PP = {
 }
 
 
-def errors_pp(model: RaschModel | MirtModel, test: ResponseMatrix, **options) -> list[float]:
-    replayed = replay_sessions(model, test.passes, test.trials, **options)
+def errors_pp(
+    model: RaschModel | MirtModel,
+    test: ResponseMatrix,
+    *,
+    method: str,
+    ks: tuple[int, ...],
+    **prior,
+) -> list[float]:
+    questions = askable_questions(model, **PRIORS[method] | prior)
+    replayed = replay_sessions(questions, test.passes, test.trials, choose=RULES[method], ks=ks)
     truth = test.pass_rates()
     return [
         100 * float(np.abs(estimates.pass_rate - truth).mean()) for estimates in replayed.estimates

@@ -9,15 +9,10 @@ suite repeats a part of them.
 import numpy as np
 import pytest
 
-from recurring_eval.hspr import (
-    HsprSession,
-    calibrate_average,
-    fit_sources,
-    run_checkpoints,
-    thin_sources,
-)
+from recurring_eval.hspr import calibrate_average, fit_sources, thin_sources
 from recurring_eval.simulate import SimulationOptions, simulate_history
 from tests.reference.hspr_diagnostics import integration_resolution
+from tests.reference.hspr_runs import run_checkpoints, start_session
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path
 from tests.statistical.hspr_folds import ablation_table, average, folds, measure, staged
@@ -162,7 +157,7 @@ def test_nodes_in_use_are_as_good_as_four_times_as_many(name, row):
     others = np.delete(np.arange(matrix.n_runs), row)
     calibration = calibrate_average(matrix.select_runs(others))
     budget = round(0.1 * matrix.n_questions)
-    session = HsprSession.start(calibration.model, calibration.config, rng=np.random.default_rng(0))
+    session = start_session(calibration.model, calibration.config, rng=np.random.default_rng(0))
     position = {question: j for j, question in enumerate(matrix.question_ids)}
     while session.n_valid < budget:
         (question,) = session.ask()

@@ -10,8 +10,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from recurring_eval.methods.replay_methods import replay_method_named
 
+from recurring_eval.methods.registry import method_named
 from recurring_eval.simulate import SimulationOptions, simulate_history
 
 pytestmark = pytest.mark.statistical
@@ -27,7 +27,7 @@ SAME = 0.95
 @cache
 def mae_pp(name: str) -> tuple[float, ...]:
     """Mean absolute error at every k, over seeds and draws."""
-    method = replay_method_named(name)
+    method = method_named(name)
     rows = []
     for seed in SEEDS:
         history = simulate_history(SimulationOptions(), rng=np.random.default_rng(seed))

@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 
 from recurring_eval.caching import build_cache, cache_score, window_rows
-from recurring_eval.calibration.models import RaschModel
 from recurring_eval.calibration.rasch import fit_rasch
-from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
-from recurring_eval.methods import aligned_weights, method_named
-from recurring_eval.replay import conformal_scale, replay_runs, split_residuals
+from recurring_eval.estimators import fit_gpirt_constants
+from recurring_eval.intervals import conformal_scale
+from recurring_eval.methods.calibration import Calibration
+from recurring_eval.methods.evidence import aligned_weights
+from recurring_eval.methods.fixed import GPIRT
+from recurring_eval.methods.registry import method_named
+from recurring_eval.replay.residuals import fixed_residuals, replay_runs
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulatedHistory, SimulationOptions, simulate_history
 
@@ -39,22 +42,21 @@ class Setting:
     """One history, calibrated on its first half."""
 
     history: SimulatedHistory
-    calibration: ResponseMatrix
+    earlier: ResponseMatrix
     test: ResponseMatrix
-    model: RaschModel
-    gpirt: GpirtConstants
+    calibration: Calibration
 
 
 @cache
 def setting(seed: int) -> Setting:
     history = simulate_history(SimulationOptions(), rng=np.random.default_rng(seed))
-    calibration = history.matrix.select_runs(history.calibration_rows())
+    earlier = history.matrix.select_runs(history.calibration_rows())
+    constants = fit_gpirt_constants(earlier, rng=np.random.default_rng(100 + seed))
     return Setting(
         history=history,
-        calibration=calibration,
+        earlier=earlier,
         test=history.matrix.select_runs(history.test_rows()),
-        model=fit_rasch(calibration),
-        gpirt=fit_gpirt_constants(calibration, rng=np.random.default_rng(100 + seed)),
+        calibration=Calibration(rasch=fit_rasch(earlier), fitted={GPIRT.name: constants}),
     )
 
 
@@ -62,8 +64,9 @@ def replayed(seed, method_name, k, rng):
     """Replay the test half with one drawn subset."""
     at = setting(seed)
     method = method_named(method_name)
-    weights = aligned_weights(at.model, method.choose(at.model, "simulated", k, rng=rng))
-    return replay_runs(method, at.test, model=at.model, weights=weights, k=k, gpirt=at.gpirt)
+    rasch = at.calibration.rasch
+    weights = aligned_weights(rasch, method.choose(rasch, "simulated", k, rng=rng))
+    return replay_runs(method, at.test, calibration=at.calibration, weights=weights, k=k)
 
 
 @cache
@@ -179,12 +182,16 @@ def interval_hits(method_name, k):
     for seed in SEEDS:
         at = setting(seed)
         rng = np.random.default_rng(300 + seed)
-        residuals = split_residuals(at.calibration, [k], [method_name], rng=rng)
+        residuals = fixed_residuals(at.earlier, k, [method_named(method_name)], rng=rng)
         scale = conformal_scale(residuals, method=method_name, k=k)
         for _ in range(5):
             for run in replayed(seed, method_name, k, rng):
                 half = scale.half_width(
-                    run.model_sd, level=LEVEL, pass_rate=run.estimate, k=k, n=at.model.n_questions
+                    run.model_sd,
+                    level=LEVEL,
+                    pass_rate=run.estimate,
+                    k=k,
+                    n=at.calibration.n_questions,
                 )
                 hits.append(abs(run.error) <= half.value)
     return np.array(hits)
@@ -192,7 +199,9 @@ def interval_hits(method_name, k):
 
 def test_nominal_90_percent_intervals_cover_86_to_94_percent_pooled():
     hits = [
-        interval_hits(name, k) for name in ("stratified", "stratified+gpirt") for k in (100, 200)
+        interval_hits(name, k)
+        for name in ("stratified+weighted", "stratified+gpirt")
+        for k in (100, 200)
     ]
     assert 0.86 <= np.concatenate(hits).mean() <= 0.94
     # Each alone has a quarter of the runs.

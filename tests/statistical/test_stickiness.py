@@ -6,12 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from recurring_eval.calibration.models import RaschModel
 from recurring_eval.calibration.rasch import fit_rasch
-from recurring_eval.estimators import GpirtConstants, fit_gpirt_constants
-from recurring_eval.methods import aligned_weights, method_named
+from recurring_eval.estimators import fit_gpirt_constants
+from recurring_eval.methods.calibration import Calibration
+from recurring_eval.methods.evidence import aligned_weights
+from recurring_eval.methods.fixed import GPIRT
+from recurring_eval.methods.registry import method_named
 from recurring_eval.records import Subset
-from recurring_eval.replay import replay_gain_pp, replay_runs
+from recurring_eval.replay.gain import replayed_gain
+from recurring_eval.replay.residuals import replay_runs
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.simulate import SimulationOptions, simulate_history
 from recurring_eval.subsets import should_publish, sticky_subset, stratified_subset
@@ -40,11 +43,9 @@ def overlap(a: Subset, b: Subset) -> float:
     return len(set(a.question_ids) & set(b.question_ids)) / K
 
 
-def errors_pp(
-    subset: Subset, runs: ResponseMatrix, model: RaschModel, gpirt: GpirtConstants
-) -> list[float]:
-    weights = aligned_weights(model, subset)
-    residuals = replay_runs(METHOD, runs, model=model, weights=weights, k=K, gpirt=gpirt)
+def errors_pp(subset: Subset, runs: ResponseMatrix, calibration: Calibration) -> list[float]:
+    weights = aligned_weights(calibration.rasch, subset)
+    residuals = replay_runs(METHOD, runs, calibration=calibration, weights=weights, k=K)
     return [100 * abs(r.error) for r in residuals]
 
 
@@ -56,15 +57,16 @@ def nights_of(seed: int) -> Course:
         recent = (day < night) & (day >= night - WINDOW_DAYS)
         window = history.matrix.select_runs(rows[recent])
         model = fit_rasch(window)
-        gpirt = fit_gpirt_constants(window, rng=np.random.default_rng(night))
+        constants = fit_gpirt_constants(window, rng=np.random.default_rng(night))
+        calibration = Calibration(rasch=model, fitted={GPIRT.name: constants})
         fresh = stratified_subset(model, "bank", K)
         current = course.published[-1] if course.published else None
         candidate, gain = fresh, None
         if current is not None:
             candidate = sticky_subset(current, model, "bank", K)
-            gain = replay_gain_pp(
-                window, current, candidate, method=METHOD, model=model, gpirt=gpirt
-            )
+            gain = replayed_gain(
+                window, current, candidate, method=METHOD, calibration=calibration
+            ).certain_pp
         decision = should_publish(current, bank_version="bank", replayed_gain_pp=gain)
         if current is None or decision.publish:
             course.reasons.append(decision.reason)
@@ -76,7 +78,7 @@ def nights_of(seed: int) -> Course:
         today = history.matrix.select_runs(rows[day == night])
         for name in ("published", "redrawn"):
             subset = getattr(course, name)[-1]
-            course.error_pp.setdefault(name, []).extend(errors_pp(subset, today, model, gpirt))
+            course.error_pp.setdefault(name, []).extend(errors_pp(subset, today, calibration))
     return course
 
 

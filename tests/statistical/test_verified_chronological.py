@@ -17,7 +17,7 @@ from recurring_eval.estimators import (
     pirt_score,
     weighted_score,
 )
-from recurring_eval.methods import aligned_weights
+from recurring_eval.methods.evidence import aligned_weights
 from recurring_eval.subsets import stratified_subset
 from tests.response_matrices import read_wide_csv
 from tests.shared_data import shared_path

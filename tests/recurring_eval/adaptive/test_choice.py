@@ -5,23 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recurring_eval.adaptive import RULES, questions_for, rule_named, start_session
-from recurring_eval.adaptive.rules import (
-    choose_by_information,
-    choose_d_optimal,
-    d_criterion,
-    first_best,
-    verdict_variance,
-)
+from recurring_eval.adaptive import askable_questions, choose_by_information, choose_d_optimal
+from recurring_eval.adaptive.questions import verdict_variance
+from recurring_eval.adaptive.rules import d_criterion, first_best
 from recurring_eval.errors import InputError
 from tests.mirt_models import make_mirt_model, random_mirt_model
 from tests.rasch_models import make_model
+from tests.recurring_eval.adaptive.sessions import start_session
 
 EXAMPLE_D = ([[1, 0.2], [0.3, 1.1], [0.8, 0.8], [0.1, 0.3]], [0, 0.5, -0.5, 0])
 
 
 def criterion_of(model, theta, information):
-    questions = questions_for(model, method="mirt-cat")
+    questions = askable_questions(model)
     theta, information = np.array([theta]), np.array([information])
     weight = verdict_variance(questions, theta)
     return d_criterion(questions, weight, np.linalg.inv(information))[0]
@@ -39,12 +35,10 @@ def test_worked_example_d():
 
 def test_worked_example_d_as_a_session():
     model = make_mirt_model(*EXAMPLE_D)
-    session = start_session(
-        model, method="mirt-cat", k=3, prior_mean=[0.0, 0.0], prior_precision=1.0
-    )
-    after = session.tell({"q0001": 0})
+    session = start_session(model, rule="mirt-cat", k=3, prior_mean=0.0, prior_precision=1.0)
+    after = session.tell({"q0001": (0, 1)})
     assert after.ask() == ("q0002",)
-    np.testing.assert_allclose(after.estimate().ability.theta, [-0.087898, -0.322292], atol=1e-6)
+    np.testing.assert_allclose(after.score().ability[0].theta, [-0.087898, -0.322292], atol=1e-6)
 
 
 @settings(max_examples=50, deadline=None)
@@ -52,7 +46,7 @@ def test_worked_example_d_as_a_session():
 def test_d_optimal_choice_maximises_the_determinant(seed, d):
     rng = np.random.default_rng(seed)
     model = random_mirt_model(30, d, rng)
-    questions = questions_for(model, method="mirt-cat")
+    questions = askable_questions(model)
     theta = rng.normal(size=(1, d))
     root = rng.normal(size=(d, d))
     information = (root @ root.T + 0.05 * np.eye(d))[np.newaxis]
@@ -77,7 +71,7 @@ def test_d_optimal_choice_maximises_the_determinant(seed, d):
 
 
 def test_fisher_choice_is_nearest_the_ability():
-    questions = questions_for(make_model([-2.0, 0.9, 0.1, 3.0, -0.3]), method="rasch-cat")
+    questions = askable_questions(make_model([-2.0, 0.9, 0.1, 3.0, -0.3]))
     available = np.ones((2, 5), dtype=bool)
     chosen = choose_by_information(
         questions, np.array([[0.0], [2.0]]), np.ones((2, 1, 1)), available, 3
@@ -88,28 +82,30 @@ def test_fisher_choice_is_nearest_the_ability():
 def test_fisher_and_d_optimal_agree_on_a_rasch_model():
     rng = np.random.default_rng(1)
     model = make_model(rng.normal(0, 2, 40))
-    for method in ("rasch-cat", "mirt-cat"):
-        questions = questions_for(model, method=method)
-        theta, information = rng.normal(size=(6, 1)), 1 + rng.random((6, 1, 1))
-        arguments = (questions, theta, information, np.ones((6, 40), dtype=bool), 5)
-        np.testing.assert_array_equal(
-            choose_by_information(*arguments), choose_d_optimal(*arguments)
-        )
+    questions = askable_questions(model)
+    theta, information = rng.normal(size=(6, 1)), 1 + rng.random((6, 1, 1))
+    arguments = (questions, theta, information, np.ones((6, 40), dtype=bool), 5)
+    np.testing.assert_array_equal(choose_by_information(*arguments), choose_d_optimal(*arguments))
 
 
 def test_symmetric_difficulties_tie_in_spite_of_rounding():
     # .5 - .45 and .55 - .5 differ in doubles; the first in order is asked.
     for difficulty in ([0.45, 0.55], [0.55, 0.45]):
         session = start_session(
-            make_model(difficulty), method="rasch-cat", k=1, prior_mean=0.5, prior_precision=1.0
+            make_model(difficulty),
+            rule="rasch-cat",
+            k=1,
+            prior_mean=0.5,
+            prior_precision=1.0,
         )
         assert session.ask() == ("q0000",)
 
 
 def test_ties_break_by_id_or_by_the_order_given():
     model = make_model([0.0, 0.0, 0.0], question_ids=("b", "c", "a"))
-    assert start_session(model, method="rasch-cat", k=3).ask(3) == ("a", "b", "c")
-    session = start_session(model, method="rasch-cat", k=3, tie_order=[2, 0, 1])
+    assert askable_questions(model).ids == ("a", "b", "c")
+    assert start_session(model, rule="rasch-cat", k=3).ask(3) == ("a", "b", "c")
+    session = start_session(model, rule="rasch-cat", k=3, tie_order=[2, 0, 1])
     assert session.ask(3) == ("c", "a", "b")
 
 
@@ -119,13 +115,17 @@ def test_first_best_ignores_what_is_not_available():
     assert first_best(np.zeros((1, 3)), np.array([[False, True, True]])).tolist() == [1]
 
 
-def test_unknown_and_unfit_rules_are_refused():
-    with pytest.raises(InputError, match="choose one of rasch-cat, mirt-cat"):
-        rule_named("fisher")
-    with pytest.raises(InputError, match="Rasch model"):
-        start_session(make_mirt_model(*EXAMPLE_D), method="rasch-cat", k=2)
+def test_orders_and_priors_that_do_not_fit_are_refused():
+    model = make_model([0.0, 1.0])
     with pytest.raises(InputError, match="tie_order"):
-        start_session(make_model([0.0, 1.0]), method="rasch-cat", k=1, tie_order=[0, 0])
+        askable_questions(model, tie_order=[0, 0])
+    for prior in (
+        {"prior_precision": -1.0},
+        {"prior_precision": np.inf},
+        {"prior_mean": [0.0, 1.0]},
+        {"prior_mean": np.nan},
+    ):
+        with pytest.raises(InputError, match="prior"):
+            askable_questions(model, **prior)
     with pytest.raises(InputError, match="prior"):
-        start_session(make_model([0.0, 1.0]), method="rasch-cat", k=1, prior_precision=-1.0)
-    assert len({rule.name for rule in RULES}) == len(RULES)
+        askable_questions(make_mirt_model(*EXAMPLE_D), prior_mean=[0.0])

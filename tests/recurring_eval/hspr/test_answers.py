@@ -8,11 +8,12 @@ import pytest
 from scipy import special
 
 from recurring_eval.errors import InputError
-from recurring_eval.hspr import AVERAGE, HsprSession, score_answers
+from recurring_eval.hspr import AVERAGE, score_answers
+from recurring_eval.hspr.answers import expected_score
 from recurring_eval.hspr.group_rates import Outcome
 from recurring_eval.hspr.posterior import NodePosterior, log_likelihood
-from recurring_eval.hspr.run import expected_score
-from tests.recurring_eval.hspr.builders import config_of, model_of_groups, place
+from tests.recurring_eval.hspr.builders import config_of, model_of_groups
+from tests.reference.hspr_runs import run_hspr, start_session
 
 N = 40
 CONFIG = dataclasses.replace(AVERAGE, path_nodes=256, n_nodes=512)
@@ -34,19 +35,22 @@ def answers(seed, count, trials=1):
 
 
 @pytest.mark.parametrize("trials", [1, 3, np.arange(30) % 9 + 1], ids=["1", "3", "1 to 9"])
-def test_a_session_says_the_same_in_whatever_order_it_was_told(trials):
+def test_the_score_is_the_same_in_whatever_order_verdicts_came(trials):
     model = small_model()
     passes, asked = answers(1, 30, trials)
     scored = score_answers(model, CONFIG, passes, asked)
     told = np.flatnonzero(asked)
     for order in (told, told[::-1], np.random.default_rng(2).permutation(told)):
-        session = HsprSession.start(model, CONFIG, rng=np.random.default_rng(3))
+        along = run_hspr(model, passes, asked, budget=30, config=CONFIG, rng=None, path=order)
+        session = start_session(model, CONFIG, rng=np.random.default_rng(3))
         for j in order:
             session = session.tell({model.question_ids[j]: (int(passes[j]), int(asked[j]))})
-        result = session.estimate()
-        assert result.pass_rate == scored.result.pass_rate
-        assert (result.mean, result.sd) == (scored.result.mean, scored.result.sd)
-        assert np.array_equal(result.distribution.pmf, scored.result.distribution.pmf)
+        scores = session.score()
+        assert along.pass_rate == scores.pass_rate[0] == scored.result.pass_rate
+        assert along.sd == scores.model_sd[0] == scored.result.sd
+        assert along.mean == scored.result.mean
+        for distribution in (along.distribution, scores.distribution[0]):
+            assert np.array_equal(distribution.pmf, scored.result.distribution.pmf)
 
 
 @pytest.mark.parametrize("kappa", [0.5, 4.0])
@@ -123,7 +127,7 @@ def test_hundreds_of_trials_of_a_question_overflow_nowhere():
     one.observe(Outcome(2, 100.0, 150.0))
     other = NodePosterior(model, config_of(2, 1.0, double_precision=True), n_nodes=64)
     other.count(Outcome(2, 100.0, 150.0))
-    place(other, nodes, prior)
+    other.place(nodes, prior)
     assert one.weights == pytest.approx(other.weights, rel=1e-8, abs=1e-300)
     passes, asked = np.zeros(N, dtype=int), np.zeros(N, dtype=int)
     passes[3], asked[3] = 10_000, 30_000

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from recurring_eval.hspr.source_rates import fit_zero_inflated_beta
 from scipy import integrate, optimize, stats
 
 from recurring_eval.hspr.group_rates import Outcome
+from recurring_eval.hspr.items import fit_zero_inflated_beta
 from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.hspr.result import score_posterior
 from tests.recurring_eval.hspr.builders import config_of, model_of_groups

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.hspr import fit_sources, run_hspr, select_configuration
+from recurring_eval.hspr import fit_sources, select_configuration
 from recurring_eval.hspr.selection import (
     KAPPA_GRID,
     LATENT_GRID,
@@ -17,6 +17,7 @@ from recurring_eval.hspr.selection import (
 )
 from tests.recurring_eval.hspr.builders import config_of
 from tests.recurring_eval.hspr.test_sources import simulated
+from tests.reference.hspr_runs import run_hspr
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from recurring_eval.methods.replay_methods import replay_method_named
 
 from recurring_eval.errors import NotEnoughDataError
-from recurring_eval.methods import MethodEstimates, ReplayMethod
+from recurring_eval.methods.registry import method_named
+from recurring_eval.methods.replayed import ReplayMethod, Scored
 from recurring_eval.replay import protocols
 from recurring_eval.replay.engine import run_fold
 from recurring_eval.replay.splits import EVERYONE, parse_budgets
@@ -48,25 +48,18 @@ class Drawing:
     n_fits: int = 0
 
     def method(self, **changed) -> ReplayMethod:
-        return ReplayMethod(
-            name="drawing",
-            description="",
-            prepare=self.prepare,
-            product=False,
-            source="",
-            **changed,
-        )
+        return ReplayMethod(name="drawing", description="", source="", fit=self.fit, **changed)
 
-    def prepare(self, source, *, rng):
+    def fit(self, source, rng):
         self.n_fits += 1
         self.fitted = rng.random() if self.draws_in_fit else 0.0
         return self
 
-    def estimate(self, targets, k, *, rng):
+    def score(self, targets, k, *, rng):
         stream = rng.spawn(1)[0] if self.spawns else rng
         value = stream.random() if self.draws_when_asked else 0.25
-        return MethodEstimates(
-            pass_rate=np.full(targets.n_runs, value), n_executed=np.full(targets.n_runs, k)
+        return Scored(
+            score=np.full(targets.n_runs, value), observed=np.zeros(targets.trials.shape, bool)
         )
 
 
@@ -108,7 +101,7 @@ def test_an_outcome_budget_is_asked_once_and_stands_for_every_size() -> None:
 
 def test_results_do_not_depend_on_other_seeds_and_sizes() -> None:
     matrix, fold = history(), chronological_fold()
-    method = replay_method_named("random")
+    method = method_named("random")
     everything = run(matrix, fold, method)
     (alone,) = run(matrix, fold, method, seeds=(2,), sizes=(12,))
     assert alone.budgets[0].pass_rate.tolist() == everything[2].budgets[1].pass_rate.tolist()
@@ -126,10 +119,10 @@ def test_cpu_is_counted_apart_for_fit_and_targets() -> None:
 
 
 def test_a_failure_is_a_result() -> None:
-    def refuse(source, *, rng):
+    def refuse(source, rng):
         raise NotEnoughDataError("needs more runs")
 
-    method = ReplayMethod(name="no", description="", prepare=refuse, product=False, source="")
+    method = ReplayMethod(name="no", description="", source="", fit=refuse)
     (only,) = run(history(), chronological_fold(), method)
     assert (only.failure, only.budgets) == ("needs more runs", ())
 
@@ -146,7 +139,7 @@ def test_a_held_out_agents_verdicts_change_nobody_elses_estimate(name: str) -> N
     flipped = matrix.passes.copy()
     flipped[rows] = (matrix.trials - matrix.passes)[rows]
     changed = dataclasses.replace(matrix, passes=flipped)
-    method = replay_method_named(name)
+    method = method_named(name)
     for before, after in zip(run(matrix, fold, method), run(changed, fold, method), strict=True):
         for one, other in zip(before.budgets, after.budgets, strict=True):
             others = ~rows[fold.targets]
@@ -163,7 +156,7 @@ def replayed(matrix, plan, names, *, seeds=(0, 1)):
         (split.number, i, name): run(
             matrix,
             fold,
-            replay_method_named(name),
+            method_named(name),
             name=name,
             seeds=seeds,
             streams=partial(streams, split.number * 10 + i),

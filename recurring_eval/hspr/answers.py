@@ -1,13 +1,11 @@
-"""Evaluate a target whose verdicts are on record, asking as if they were not."""
+"""Score a run from its answers, with the posterior of the agent's expected score."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recurring_eval.errors import InputError
-from recurring_eval.hspr.config import AVERAGE, HsprConfig
+from recurring_eval.hspr.config import HsprConfig
 from recurring_eval.hspr.evaluation import (
     Evaluation,
     question_order,
@@ -19,99 +17,6 @@ from recurring_eval.hspr.posterior import NodePosterior
 from recurring_eval.hspr.result import HsprResult, estimate_score
 from recurring_eval.one_thread import one_thread
 from recurring_eval.records import AbilityEstimate
-
-
-def run_hspr(
-    model: HsprModel,
-    passes: ArrayLike,
-    trials: ArrayLike,
-    *,
-    budget: int,
-    config: HsprConfig = AVERAGE,
-    rng: np.random.Generator | None,
-    population: NDArray[np.bool_] | None = None,
-    path: Sequence[int] | None = None,
-) -> HsprResult:
-    """Evaluate one target within a budget; see `run_checkpoints` for the parameters."""
-    return run_checkpoints(
-        model,
-        passes,
-        trials,
-        budgets=(budget,),
-        config=config,
-        rng=rng,
-        population=population,
-        path=path,
-    )[0]
-
-
-def run_checkpoints(
-    model: HsprModel,
-    passes: ArrayLike,
-    trials: ArrayLike,
-    *,
-    budgets: Sequence[int],
-    config: HsprConfig = AVERAGE,
-    rng: np.random.Generator | None,
-    population: NDArray[np.bool_] | None = None,
-    path: Sequence[int] | None = None,
-) -> list[HsprResult]:
-    """Evaluate one target, reporting at several budgets along one query path.
-
-    Parameters
-    ----------
-    model : HsprModel
-    passes, trials : array_like of int, shape (N,)
-        The target's verdicts, aligned with ``model.question_ids``. Only those of asked
-        questions are looked at. A question without a valid verdict does not count
-        against the budget: another one is asked in its place.
-    budgets : sequence of int
-        Ascending numbers of valid verdicts. Where fewer questions have one, the last
-        results are those of all that have.
-    config : HsprConfig
-    rng : numpy.random.Generator or None
-        Chooses among a group's questions, with one permutation drawn at the start;
-        None takes them in id order.
-    population : ndarray of bool, shape (N,), optional
-        Questions whose mean the score is; the whole bank by default. The choice of
-        questions does not depend on it.
-    path : sequence of int, optional
-        Positions of questions to ask in this order, instead of choosing them.
-
-    Returns
-    -------
-    list of HsprResult
-        One per budget.
-
-    Raises
-    ------
-    InputError
-        Shapes, budgets or the population are not acceptable.
-    """
-    successes, asked_trials = require_verdicts(model, passes, trials)
-    counted = require_population(model, population)
-    if list(budgets) != sorted(set(budgets)) or not budgets or budgets[0] < 1:
-        raise InputError(f"`budgets` must be ascending positive numbers, not {list(budgets)}")
-    evaluation = Evaluation(model, config, question_order(model, rng))
-    results: list[HsprResult] = []
-    given = None if path is None else iter(path)
-    with one_thread():
-        for budget in budgets:
-            while evaluation.n_observed < budget:
-                question = _next_question(evaluation, given)
-                if question is None:
-                    break
-                evaluation.record((question, int(successes[question]), int(asked_trials[question])))
-            results.append(estimate_score(evaluation, counted))
-    return results
-
-
-def _next_question(evaluation: Evaluation, given: Iterator[int] | None) -> int | None:
-    """Next of the given path, or the one to choose; None where there is no more."""
-    if given is not None:
-        return next(given, None)
-    chosen = evaluation.next_questions(1)
-    return chosen[0] if chosen else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +49,8 @@ def score_answers(
 ) -> AnsweredScore:
     """Score a run given the verdicts on the questions it was asked.
 
-    The same bits as an `HsprSession` with the same answers gives, as long as the
-    configuration has `path_nodes`: its final proposal is then made from the counts alone.
+    The answers may come in any order: with `path_nodes` the final proposal is made from the
+    counts alone.
 
     Parameters
     ----------
