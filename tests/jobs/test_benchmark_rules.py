@@ -12,13 +12,13 @@ import jobs.app.app as app_module
 from jobs.app.app import start_app
 from jobs.app.targets import Target
 from jobs.pages.nightly import nightly_page
-from storage.calibrations.calibrations import latest_calibration
 from tests.jobs.histories import (
     AS_OF,
     BENCHMARK,
     CONFIG,
     command,
     covered,
+    latest_night,
     logs,
     night_of,
     pass_matrix,
@@ -108,8 +108,7 @@ def test_one_score_of_the_last_run_wherever_it_is_shown(ruled):
 
 def test_the_pages_questions_are_those_that_were_fitted(ruled):
     page = nights_page(ruled, AS_OF)
-    with reading(ruled) as history:
-        fitted = list(latest_calibration(history, BENCHMARK, "main").model.run_ids)
+    fitted = list(latest_night(ruled).fitted.rasch.run_ids)
     counted, raw = counted_matrix(ruled).loc[fitted], pass_matrix(ruled).loc[fitted]
     assert [p.n_responses for p in page.difficulty] == list(counted.notna().sum())
     np.testing.assert_allclose(
