@@ -105,7 +105,7 @@ def test_the_whole_bank_can_be_asked(calibrated):
         (("--k", "20", "--method", "random"), "method 'random' does not publish subsets; use str"),
         (
             ("--k", "20", "--method", "cache"),
-            "method 'cache' is offered by `recurring-eval replay`",
+            "method 'cache' is offered by `recurring-",
         ),
         (("--k", "20", "--method", "irt-kmeans"), "method 'irt-kmeans' is offered by `recurring-"),
         (("--k", "20", "--method", "magic"), "unknown method 'magic'; known are "),
