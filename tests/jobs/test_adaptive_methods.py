@@ -145,7 +145,7 @@ def test_a_subset_may_be_estimated_too(calibrated, method):
 
 def test_what_does_not_ask_is_refused_with_what_does(calibrated):
     before = tables(calibrated)
-    for name in ("stratified", "random", "stratified-random", "mirt-cat+standard-prior"):
+    for name in ("stratified", "random", "magic", "mirt-cat+standard-prior"):
         error = one_error_line(adaptive("start", "--k", "3", "--method", name, code=1))
         assert (
             f"method '{name}' does not ask step by step; those that do: hspr, rasch-cat, mirt-cat"
