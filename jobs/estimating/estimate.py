@@ -86,14 +86,15 @@ def asking_method(name: str) -> StepMethod:
     InputError
         If it is unknown, chooses its questions at once, or is there for replays alone.
     """
-    method = method_named(name)
-    if not isinstance(method, StepMethod):
-        steps = [m.name for m in live_methods() if isinstance(m, StepMethod)]
-        raise InputError(
-            f"method {name!r} does not ask step by step; those that do: {', '.join(steps)} "
-            "(fixed questions come from `recurring-eval subset`)"
-        )
-    return method
+    steps = [method for method in live_methods() if isinstance(method, StepMethod)]
+    for method in steps:
+        if name == method.name or name in method.aliases:
+            return method
+    raise InputError(
+        f"method {name!r} does not ask step by step; those that do: "
+        f"{', '.join(method.name for method in steps)} "
+        "(fixed questions come from `recurring-eval subset`)"
+    )
 
 
 def live_method(name: str) -> FixedMethod | StepMethod:

@@ -163,8 +163,8 @@ def _work(
     if part.kind is not None:
         start = perf_counter()
         _fit(part, part.kind, runs, seed)
-        seconds[f"fit of {part.kind.name}"] = perf_counter() - start
         if part.model is not None:
+            seconds[f"fit of {part.kind.name}"] = perf_counter() - start
             fitted[part.kind.name] = part.model
     like = Calibration(rasch=rasch, fitted=fitted)
     part.residuals = []

@@ -114,6 +114,11 @@ class HsprCalibration:
     config: HsprConfig
     selection: HsprSelection | None = None
 
+    @property
+    def question_ids(self) -> tuple[str, ...]:
+        """Questions the sources were fitted on."""
+        return self.model.question_ids
+
 
 def calibrate_average(
     matrix: ResponseMatrix, *, sources: NDArray[np.intp] | None = None

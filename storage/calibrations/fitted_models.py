@@ -60,6 +60,8 @@ def load_models(
     question_ids: tuple[str, ...],
 ) -> Mapping[str, object]:
     """Read the models of these kinds that a calibration has, by name of the kind."""
+    if not kinds:
+        return {}
     arrays: dict[str, dict[str, NDArray[Any]]] = {}
     rows = history.rows(
         "SELECT model, name, shape, numbers, texts FROM fitted_array"

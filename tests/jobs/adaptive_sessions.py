@@ -6,10 +6,11 @@ from typing import Any, Final
 import numpy as np
 
 from jobs.randomness import generator
-from recurring_eval.hspr import HsprSession
-from storage.calibrations.calibrations import latest_calibration
+from recurring_eval.methods.registry import DEFAULT_STEPS, method_named
+from recurring_eval.methods.session import Session
+from recurring_eval.methods.steps import StepMethod
 from tests.jobs.command_line import Outcome, invoke
-from tests.jobs.histories import BENCHMARK, pass_matrix, reading
+from tests.jobs.histories import latest_night, pass_matrix
 
 KEYS: Final = {
     *("session_id", "method", "k", "n_valid", "n_left", "finished", "questions", "asked"),
@@ -36,22 +37,28 @@ def words_of_agent(folder: Path, row: int = -1) -> dict[str, str]:
     return {q: "missing:error" if np.isnan(v) else words[v] for q, v in run.items()}
 
 
-def live_through(folder: Path, k: int, words: dict[str, str]) -> Any:
+def live_through(k: int, words: dict[str, str], *options: str) -> Any:
     """Start a session and tell it every question it asks; the last document."""
-    state = document("start", "--k", str(k))
+    state = document("start", "--k", str(k), *options)
     while state["questions"]:
         (question,) = state["questions"]
         state = document("tell", state["session_id"], f"{question}={words[question]}")
     return state
 
 
-def uninterrupted(folder: Path, seed: int) -> HsprSession:
-    """A session of the core on the stored calibration, held in memory."""
-    with reading(folder) as history:
-        sources = latest_calibration(history, BENCHMARK, "main").hspr
-    assert sources is not None
+def uninterrupted(folder: Path, seed: int, method: str = DEFAULT_STEPS.name) -> Session:
+    """A session of the core on the stored calibration, held in memory, without an end."""
+    fitted = latest_night(folder).fitted
+    asking = method_named(method)
+    assert isinstance(asking, StepMethod)
     rng = generator(seed, "adaptive", "order")
-    return HsprSession.start(sources.model, sources.config, rng=rng)
+    return Session.start(asking, fitted, k=fitted.n_questions, rng=rng)
+
+
+def score_of(session: Session) -> float:
+    """What a session of the core says of the run so far."""
+    (pass_rate,) = session.score().pass_rate
+    return float(pass_rate)
 
 
 def counts(word: str) -> tuple[int, int]:

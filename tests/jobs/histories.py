@@ -19,8 +19,14 @@ import pytest
 from jobs.app.app import App, start_app
 from jobs.clock import FixedClock
 from jobs.demo import write_long_table
+from recurring_eval.methods.registry import model_kinds
 from recurring_eval.records import RunLog
 from recurring_eval.simulate import SimulationOptions, simulate_history, simulated_logs
+from storage.calibrations.calibrations import (
+    StoredCalibration,
+    latest_calibration,
+    load_calibration,
+)
 from storage.file.history import History
 from tests.jobs.command_line import Outcome, invoke
 
@@ -142,6 +148,16 @@ def app_on(folder: Path, day: date, hour: int = 23) -> App:
 def reading(folder: Path) -> History:
     """Open the project's history to look at it."""
     return History.open(folder / "history.duckdb", read_only=True)
+
+
+def latest_night(
+    folder: Path, family: str = "main", benchmark: str = BENCHMARK
+) -> StoredCalibration:
+    """The latest calibration of the project, with every model it has."""
+    with reading(folder) as history:
+        info = latest_calibration(history, benchmark, family)
+        assert info is not None
+        return load_calibration(history, info, model_kinds())
 
 
 def tables(folder: Path, *, without: Sequence[str] = ()) -> dict[str, list[tuple[Any, ...]]]:

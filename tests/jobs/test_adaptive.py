@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.sessions.session import AdaptiveSession
+from recurring_eval.methods.session import Session
 from recurring_eval.records import RunKind, RunPurpose
 from storage.calibrations.estimates import list_estimates
 from storage.runs.runs import find_run
@@ -19,6 +19,7 @@ from tests.jobs.adaptive_sessions import (
     counts,
     document,
     live_through,
+    score_of,
     uninterrupted,
     words_of_agent,
 )
@@ -45,7 +46,7 @@ def test_a_session_of_commands_is_the_one_held_in_memory(calibrated):
         assert set(state) >= KEYS
         assert (state["asked"], state["n_valid"]) == (told, session.n_valid)
         if session.n_valid:
-            assert state["estimate"]["pass_rate"] == session.estimate().pass_rate
+            assert state["estimate"]["pass_rate"] == score_of(session)
     assert (session.n_valid, state["n_left"]) == (8, 0)
     valid = [counts(words[q])[0] for q in told if counts(words[q])[1]]
     assert state["estimate"]["n_passed"] == sum(valid)
@@ -109,7 +110,7 @@ def test_a_reason_that_counts_as_a_fail_counts(calibrated):
     state = document("tell", "last", f"{first}=missing:timeout: too slow")
     assert (state["n_valid"], state["estimate"]["n_valid"]) == (1, 1)
     failed = uninterrupted(calibrated, 1).tell({first: (0, 1)})
-    assert state["estimate"]["pass_rate"] == failed.estimate().pass_rate
+    assert state["estimate"]["pass_rate"] == score_of(failed)
     assert state["questions"] == list(failed.ask())
     (listed,) = document("show")["sessions"]
     assert (listed["n_valid"], listed["n_left"]) == (1, 2)
@@ -185,7 +186,7 @@ def test_repeated_trials_are_stored_one_by_one(calibrated):
 
 def test_nothing_is_stored_when_the_estimate_cannot_be(calibrated, monkeypatch):
     words = words_of_agent(calibrated)
-    live_through(calibrated, 2, words)
+    live_through(2, words)
     before = tables(calibrated)
 
     def broken(*args: object, **kwargs: object) -> None:
@@ -205,13 +206,13 @@ def test_a_command_that_dies_after_storing_loses_nothing(calibrated, monkeypatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(AdaptiveSession, "next_questions", killed)
+        patch.setattr(Session, "ask", killed)
         assert invoke("adaptive", "tell", "last", f"{question}=pass").code != 0
     again = document("tell", "last", f"{question}=pass")
     assert again["asked"] == [question]
     session = uninterrupted(calibrated, 4).tell({question: (1, 1)})
     assert again["questions"] == list(session.ask())
-    assert again["estimate"]["pass_rate"] == session.estimate().pass_rate
+    assert again["estimate"]["pass_rate"] == score_of(session)
 
 
 def test_the_calibration_of_the_start_stays(calibrated):

@@ -8,7 +8,7 @@ from tests.jobs.histories import BENCHMARK, command, pass_matrix, reading, table
 
 
 def test_a_verdict_told_while_finishing_is_not_lost(calibrated, monkeypatch):
-    told = live_through(calibrated, 3, words_of_agent(calibrated))["asked"]
+    told = live_through(3, words_of_agent(calibrated))["asked"]
     late = next(q for q in pass_matrix(calibrated).columns if q not in told)
 
     def meanwhile(*args: object, **kwargs: object) -> None:
@@ -25,7 +25,7 @@ def test_a_verdict_told_while_finishing_is_not_lost(calibrated, monkeypatch):
 
 
 def test_a_session_finished_by_somebody_else_is_not_stored_twice(calibrated, monkeypatch):
-    live_through(calibrated, 2, words_of_agent(calibrated))
+    live_through(2, words_of_agent(calibrated))
 
     def meanwhile(*args: object, **kwargs: object) -> None:
         monkeypatch.undo()
@@ -39,7 +39,7 @@ def test_a_session_finished_by_somebody_else_is_not_stored_twice(calibrated, mon
 
 
 def test_a_run_of_the_same_name_stays_as_it_is(calibrated):
-    session_id = live_through(calibrated, 2, words_of_agent(calibrated))["session_id"]
+    session_id = live_through(2, words_of_agent(calibrated))["session_id"]
     words = dict.fromkeys(list(pass_matrix(calibrated).columns)[:5], "pass")
     table = write_runs_csv(calibrated / "same.csv", {session_id: words}, benchmark=BENCHMARK)
     command(calibrated, "import", table)
@@ -53,7 +53,7 @@ def test_a_run_of_the_same_name_stays_as_it_is(calibrated):
 
 
 def test_a_bank_that_grows_meanwhile_changes_nothing(calibrated):
-    state = live_through(calibrated, 4, words_of_agent(calibrated))
+    state = live_through(4, words_of_agent(calibrated))
     words = dict.fromkeys([*pass_matrix(calibrated).columns, "question-new"], "pass")
     table = write_runs_csv(calibrated / "grown.csv", {"grown": words}, benchmark=BENCHMARK)
     command(calibrated, "import", table, "--extend-bank")

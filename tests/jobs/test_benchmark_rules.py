@@ -15,13 +15,13 @@ from jobs.pages.nightly import nightly_page
 from reports.difficulty import DifficultyMap
 from reports.listings import FlaggedQuestions
 from reports.run_history import RunHistory
-from storage.calibrations.calibrations import latest_calibration
 from tests.jobs.histories import (
     AS_OF,
     BENCHMARK,
     CONFIG,
     command,
     covered,
+    latest_night,
     logs,
     night_of,
     pass_matrix,
@@ -114,8 +114,7 @@ def test_the_pages_questions_are_those_that_were_fitted(ruled):
     page = nights_page(ruled, AS_OF)
     questions = part(page, DifficultyMap).questions
     flags = part(page, FlaggedQuestions).flags
-    with reading(ruled) as history:
-        fitted = list(latest_calibration(history, BENCHMARK, "main").model.run_ids)
+    fitted = list(latest_night(ruled).fitted.rasch.run_ids)
     counted, raw = counted_matrix(ruled).loc[fitted], pass_matrix(ruled).loc[fitted]
     assert [p.n_responses for p in questions] == list(counted.notna().sum())
     np.testing.assert_allclose([point.pass_rate for point in questions], counted.mean(), atol=1e-12)

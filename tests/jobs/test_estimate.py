@@ -66,6 +66,7 @@ def test_the_weighted_estimate_is_the_weighted_mean(calibrated):
     path = imported_file(calibrated, partial_of(logs()[-1], subset))
     document = estimated(calibrated, "partial", "--method", "stratified")
     expected, answers = by_hand(path, subset)
+    assert document["method"] == "stratified+weighted"
     assert document["pass_rate"] == pytest.approx(expected)
     assert (document["k"], document["n_asked"], document["n_valid"]) == (K, K, len(answers))
     assert document["n_passed"] == answers.sum()
@@ -348,8 +349,8 @@ def test_a_partial_run_is_not_taken_for_a_full_one(calibrated):
         (("runs.parquet",), "runs.parquet: holds "),
         (("last", "--subset", "bench-k40"), "the history has no subset 'bench-k40'; near it: "),
         (("last", "--method", "magic"), "unknown method 'magic'; known are "),
-        (("last", "--method", "cache"), "method 'cache' does not estimate from a subset; choose"),
-        (("last", "--method", "rasch-cat"), "method 'rasch-cat' is offered by `recurring-eval rep"),
+        (("last", "--method", "cache"), "method 'cache' is offered by `recurring-eval replay` "),
+        (("last", "--method", "irt-kmeans"), "method 'irt-kmeans' is offered by `recurring-eval "),
         (("last", "--benchmark", "other"), "other"),
         (("run-00",), "'run-00' fits "),
     ],

@@ -9,6 +9,7 @@ import pytest
 from jobs.app.targets import Target
 from jobs.demo import write_long_table
 from jobs.pages.nightly import nightly_page
+from recurring_eval.methods.hspr import HSPR_SOURCES
 from recurring_eval.records import FAIL, MISSING
 from reports.listings import HsprSources
 from reports.run_history import RunHistory
@@ -22,6 +23,7 @@ from tests.jobs.histories import (
     BENCHMARK,
     app_on,
     command,
+    latest_night,
     logs,
     night_of,
     only,
@@ -151,12 +153,12 @@ def test_its_diagnostics_name_the_sources_in_json_and_in_words(calibrated):
     imported_run(calibrated, complete(logs()[-1], run_key="full"))
     document = estimated(calibrated, "full", "--method", "hspr")
     found = document["diagnostics"]
-    with reading(calibrated) as history:
-        record = latest_calibration(history, BENCHMARK, "main")
-    assert found["configuration"] == record.settings["hspr"]["configuration"]
-    assert found["n_sources"] == len(record.hspr.model.source_ids)
+    record = latest_night(calibrated)
+    source_ids = record.fitted[HSPR_SOURCES].model.source_ids
+    assert found["configuration"] == record.info.settings["hspr"]["configuration"]
+    assert found["n_sources"] == len(source_ids)
     frame = verdict_table(calibrated)
-    sources = frame[frame["run_id"].isin(record.hspr.model.source_ids)]
+    sources = frame[frame["run_id"].isin(source_ids)]
     never = sources.groupby("question_id")["passed"].sum() == 0
     assert found["source_zero_share"] == pytest.approx(never.mean())
     assert 0 < found["effective_sample_size"] <= 1
@@ -237,7 +239,7 @@ def test_the_nightly_page_shows_it_beside_full_runs_and_tells_of_its_sources(ada
         page = nightly_page(
             app_on(adaptive, day), history, Target(benchmark=BENCHMARK, family="main"), day
         )
-        model = latest_calibration(history, BENCHMARK, "main").hspr.model
+    model = latest_night(adaptive).fitted[HSPR_SOURCES].model
     (shown,) = part(page, RunHistory).estimates
     assert (shown.run.run_key, shown.estimate.method, shown.k) == ("adaptive", "hspr", K)
     assert (shown.estimate.low, shown.estimate.pass_rate, shown.estimate.high) == (
@@ -261,8 +263,8 @@ def test_what_cannot_be_had_is_said_with_what_can(adaptive):
     assert "method 'stratified' does not estimate from questions that were asked step by" in error
     error = one_error_line(command(adaptive, "subset", "--k", "20", "--method", "hspr", code=1))
     assert (
-        "method 'hspr' asks step by step: start it with `recurring-eval adaptive start --k K`; "
-        "it does not publish subsets"
+        "method 'hspr' asks step by step: start it with "
+        "`recurring-eval adaptive start --method hspr --k K`; it does not publish subsets"
     ) in error
 
 
@@ -280,4 +282,7 @@ def test_a_calibration_without_sources_says_how_to_get_them(imported):
     )
     imported_run(imported, part)
     error = one_error_line(command(imported, "estimate", "stray", code=1))
-    assert 'recalibrate with `hspr = "average"` or `hspr = "staged"`' in error
+    assert (
+        'the calibration has no hspr sources (switched off by `hspr = "off"`); '
+        "when that has changed, run `recurring-eval recalibrate --force`"
+    ) in error

@@ -7,14 +7,14 @@ import pytest
 
 from recurring_eval.errors import FitError, NotEnoughDataError
 from recurring_eval.hspr.selection import KAPPA_GRID, LATENT_GRID
-from storage.calibrations.calibrations import latest_calibration
+from recurring_eval.methods.hspr import HSPR_SOURCES
 from tests.jobs.histories import (
     BENCHMARK,
     SIZES,
     command,
     covered,
+    latest_night,
     pass_matrix,
-    reading,
     start,
 )
 from tests.jobs.small_benchmarks import import_benchmarks
@@ -23,8 +23,7 @@ DAY = date(2025, 3, 12)
 
 
 def latest(folder, benchmark=BENCHMARK):
-    with reading(folder) as history:
-        return latest_calibration(history, benchmark, "main")
+    return latest_night(folder, benchmark=benchmark)
 
 
 def night(folder, *arguments):
@@ -49,10 +48,10 @@ def configure(folder, mode):
 
 def test_the_sources_are_thinned_runs_of_the_window_and_groups_share_their_verdicts(calibrated):
     record = latest(calibrated)
-    model = record.hspr.model
-    assert model.question_ids == record.model.question_ids
-    assert set(model.source_ids) <= set(record.model.run_ids)
-    assert len(model.source_ids) == min(30, record.n_runs)
+    model = record.fitted[HSPR_SOURCES].model
+    assert model.question_ids == record.fitted.rasch.question_ids
+    assert set(model.source_ids) <= set(record.fitted.rasch.run_ids)
+    assert len(model.source_ids) == min(30, record.info.n_runs)
     wide = pass_matrix(calibrated).loc[list(model.source_ids), list(model.question_ids)]
     signatures = [tuple(wide[question].fillna(-1)) for question in wide]
     together = {}
@@ -68,7 +67,7 @@ def test_later_runs_are_compared_with_their_full_score_under_earlier_sources(cal
     scores = covered(pass_matrix(calibrated)).mean(axis=1)
     for k in SIZES:
         mine = [r for r in record.residuals if (r.method, r.k) == ("hspr", k)]
-        later = record.model.run_ids[record.n_runs // 2 :]
+        later = record.fitted.rasch.run_ids[record.info.n_runs // 2 :]
         assert [r.run_id for r in mine] == list(later)
         for residual in mine:
             assert residual.full_pass_rate == pytest.approx(scores[residual.run_id])
@@ -80,19 +79,19 @@ def test_later_runs_are_compared_with_their_full_score_under_earlier_sources(cal
 
 def test_average_needs_no_selection_and_the_facts_say_so(small):
     result = night(small)
-    facts = latest(small, "small").settings["hspr"]
+    facts = latest(small, "small").info.settings["hspr"]
     record = latest(small, "small")
     assert facts == {
         "mode": "average",
-        "configuration": record.hspr.config.name,
+        "configuration": record.fitted[HSPR_SOURCES].config.name,
         "n_sources": 8,
-        "n_groups": record.hspr.model.n_groups,
+        "n_groups": record.fitted[HSPR_SOURCES].model.n_groups,
         "held_out": 0,
         "mae_pp": None,
     }
-    assert len(record.hspr.config.latent) > 1
-    assert {"fit of sources", "replay of hspr"} <= set(result["seconds"])
-    groups = record.hspr.model.n_groups
+    assert len(record.fitted[HSPR_SOURCES].config.latent) > 1
+    assert {"fit of hspr", "replay of hspr"} <= set(result["seconds"])
+    groups = record.fitted[HSPR_SOURCES].model.n_groups
     assert f"; hspr (average) on 8 sources in {groups} groups; " in result["message"]
 
 
@@ -100,13 +99,15 @@ def test_staged_selects_one_of_the_published_settings_on_held_out_sources(small)
     configure(small, "staged")
     result = night(small)
     record = latest(small, "small")
-    (latent,) = record.hspr.config.latent
+    (latent,) = record.fitted[HSPR_SOURCES].config.latent
     assert latent in LATENT_GRID
-    assert record.hspr.config.kappa in KAPPA_GRID
-    facts = record.settings["hspr"]
+    assert record.fitted[HSPR_SOURCES].config.kappa in KAPPA_GRID
+    facts = record.info.settings["hspr"]
     assert (facts["mode"], facts["n_sources"], facts["held_out"]) == ("staged", 8, 8)
     assert 0 < facts["mae_pp"] < 25
-    assert f"; hspr ({record.hspr.config.name}) on 8 sources in " in result["message"]
+    assert (
+        f"; hspr ({record.fitted[HSPR_SOURCES].config.name}) on 8 sources in " in result["message"]
+    )
 
 
 def test_it_can_be_switched_off_and_leaves_the_other_residuals_alone(small):
@@ -115,10 +116,10 @@ def test_it_can_be_switched_off_and_leaves_the_other_residuals_alone(small):
     configure(small, "off")
     result = night(small, "--force")
     record = latest(small, "small")
-    assert record.hspr is None
-    assert record.settings["hspr"] is None
-    assert '; no hspr: switched off by `hspr = "off"`' in result["message"]
-    assert not {"fit of sources", "replay of hspr"} & set(result["seconds"])
+    assert record.fitted.get(HSPR_SOURCES) is None
+    assert "hspr" not in record.info.settings
+    assert '; no hspr sources: switched off by `hspr = "off"`' in result["message"]
+    assert not {"fit of hspr", "replay of hspr"} & set(result["seconds"])
     assert {r.method for r in with_it} - {r.method for r in record.residuals} == {"hspr"}
     assert record.residuals == tuple(r for r in with_it if r.method != "hspr")
 
@@ -128,12 +129,12 @@ def test_sources_that_cannot_be_fitted_do_not_stop_the_night(small, monkeypatch,
     def fail(*_, **__):
         raise error("no luck tonight")
 
-    monkeypatch.setattr("jobs.nights.fit.calibrate_average", fail)
+    monkeypatch.setattr("recurring_eval.methods.hspr.calibrate_average", fail)
     result = night(small)
     assert result["status"] == "calibrated"
-    assert "; no hspr: no luck tonight; " in result["message"]
+    assert "; no hspr sources: no luck tonight; " in result["message"]
     record = latest(small, "small")
-    assert record.hspr is None
+    assert record.fitted.get(HSPR_SOURCES) is None
     assert "hspr" not in {r.method for r in record.residuals}
 
 
@@ -142,8 +143,9 @@ def test_another_night_with_the_same_data_gives_the_same_bits(small):
     former = latest(small, "small")
     night(small, "--force")
     again = latest(small, "small")
-    assert again.calibration_id != former.calibration_id
-    assert again.hspr.model.fingerprint == former.hspr.model.fingerprint
+    assert again.info.calibration_id != former.info.calibration_id
+    models = [one.fitted[HSPR_SOURCES].model for one in (former, again)]
+    assert models[0].fingerprint == models[1].fingerprint
     assert again.residuals == former.residuals
 
 

@@ -11,10 +11,10 @@ from jobs.demo import write_long_table
 from jobs.nights import night, recalibrate
 from recurring_eval.calibration import fit_rasch
 from recurring_eval.errors import FitError, InputError
+from recurring_eval.methods.fixed import GPIRT
 from storage.calibrations.caches import load_cache
 from storage.calibrations.calibrations import (
     calibration_by_id,
-    latest_calibration,
     list_calibrations,
 )
 from storage.calibrations.subsets import find_subset, list_subsets, published_subsets
@@ -29,6 +29,7 @@ from tests.jobs.histories import (
     app_on,
     command,
     covered,
+    latest_night,
     logs,
     night_of,
     pass_matrix,
@@ -46,8 +47,7 @@ def recalibrated(folder, *arguments, code=0):
 
 
 def latest(folder, family="main", benchmark=BENCHMARK):
-    with reading(folder) as history:
-        return latest_calibration(history, benchmark, family)
+    return latest_night(folder, family, benchmark)
 
 
 def expected_runs(folder, first, last):
@@ -61,59 +61,72 @@ def test_a_night_uses_exactly_the_covered_runs_up_to_its_date(imported):
     (result,) = recalibrated(imported, "--as-of", str(AS_OF), "--window", "all")
     record = latest(imported)
     runs = expected_runs(imported, night_of(1), AS_OF)
-    assert list(record.model.run_ids) == runs
+    assert list(record.fitted.rasch.run_ids) == runs
     assert (result["status"], result["n_runs"]) == ("calibrated", len(runs))
-    assert result["calibration_id"] == record.calibration_id
+    assert result["calibration_id"] == record.info.calibration_id
     assert result["date"] == str(AS_OF)
     frame = verdict_table(imported)
     last = frame[frame["run_id"].isin(runs)]["started_at"].max()
-    assert record.data_end == last
+    assert record.info.data_end == last
     assert frame["day"].max() > AS_OF  # there were later runs to leave out
     under = set(pass_matrix(imported).index) - set(covered(pass_matrix(imported)).index)
     assert under
-    assert not under & set(record.model.run_ids)
+    assert not under & set(record.fitted.rasch.run_ids)
 
 
 def test_its_model_is_the_fit_of_those_runs(calibrated):
     record = latest(calibrated)
+    rasch = record.fitted.rasch
     with reading(calibrated) as history:
-        runs = [
-            run for run in list_runs(history, BENCHMARK) if run.run_key in set(record.model.run_ids)
-        ]
-        matrix = load_matrix(history, runs, record.model.question_ids)
+        runs = [run for run in list_runs(history, BENCHMARK) if run.run_key in set(rasch.run_ids)]
+        matrix = load_matrix(history, runs, rasch.question_ids)
     wide = pass_matrix(calibrated).loc[list(matrix.run_ids), list(matrix.question_ids)]
     np.testing.assert_array_equal(matrix.trials > 0, wide.notna().to_numpy())
     np.testing.assert_array_equal(matrix.passes, wide.fillna(0).to_numpy())
     fitted = fit_rasch(matrix)
-    np.testing.assert_allclose(record.model.difficulty, fitted.difficulty, atol=1e-12)
-    assert record.model.fingerprint == fitted.fingerprint
+    np.testing.assert_allclose(rasch.difficulty, fitted.difficulty, atol=1e-12)
+    assert rasch.fingerprint == fitted.fingerprint
     # Harder questions are those that fewer runs pass.
     rates = wide.mean().to_numpy()
-    assert np.corrcoef(rates, record.model.difficulty)[0, 1] < -0.9
+    assert np.corrcoef(rates, rasch.difficulty)[0, 1] < -0.9
     methods = {(r.method, r.k) for r in record.residuals}
-    assert methods == {(m, k) for m in ("stratified+gpirt", "stratified", "hspr") for k in SIZES}
+    checked = ("stratified+gpirt", "stratified+weighted", "hspr", "rasch-cat", "mirt-cat")
+    assert methods == {(m, k) for m in checked for k in SIZES}
 
 
 def test_a_window_counts_days_back_from_the_night(imported):
     (result,) = recalibrated(imported, "--as-of", str(AS_OF), "--window", "4d")
     runs = expected_runs(imported, AS_OF - timedelta(days=3), AS_OF)
+<<<<<<< HEAD
     assert list(latest(imported).model.run_ids) == runs
     assert "extended" not in result["message"]
+=======
+    assert list(latest(imported).fitted.rasch.run_ids) == runs
+    assert "stretched" not in result["message"]
+>>>>>>> heads/jtests
 
 
 def test_a_window_is_stretched_to_the_configured_minimum(imported):
     config = imported / "recurring-eval.toml"
     config.write_text(config.read_text().replace("minimum_runs = 4", "minimum_runs = 12"))
     (result,) = recalibrated(imported, "--as-of", str(AS_OF), "--window", "1d")
+<<<<<<< HEAD
     assert list(latest(imported).model.run_ids) == expected_runs(imported, night_of(1), AS_OF)[-12:]
     assert "extended backwards" in result["message"]
+=======
+    assert (
+        list(latest(imported).fitted.rasch.run_ids)
+        == expected_runs(imported, night_of(1), AS_OF)[-12:]
+    )
+    assert "stretched back" in result["message"]
+>>>>>>> heads/jtests
 
 
 def test_a_night_that_is_done_is_left_alone(calibrated):
     before = tables(calibrated)
     (result,) = recalibrated(calibrated, "--as-of", str(AS_OF))
     assert result["status"] == "already done"
-    assert result["calibration_id"] == latest(calibrated).calibration_id
+    assert result["calibration_id"] == latest(calibrated).info.calibration_id
     assert tables(calibrated) == before
 
 
@@ -124,15 +137,15 @@ def test_force_supersedes_and_repeats_bit_by_bit(calibrated):
     assert result["status"] == "calibrated"
     assert result["published"] == []
     again = latest(calibrated)
-    assert again.calibration_id == result["calibration_id"] != former.calibration_id
-    np.testing.assert_array_equal(again.model.difficulty, former.model.difficulty)
-    assert again.gpirt == former.gpirt
+    assert again.info.calibration_id == result["calibration_id"] != former.info.calibration_id
+    np.testing.assert_array_equal(again.fitted.rasch.difficulty, former.fitted.rasch.difficulty)
+    assert again.fitted[GPIRT] == former.fitted[GPIRT]
     assert again.residuals == former.residuals
     with reading(calibrated) as history:
-        superseded = calibration_by_id(history, former.calibration_id)
+        superseded = calibration_by_id(history, former.info.calibration_id)
         assert superseded.superseded_at is not None
         current = list_calibrations(history, BENCHMARK, "main")
-        assert [info.calibration_id for info in current] == [again.calibration_id]
+        assert [info.calibration_id for info in current] == [again.info.calibration_id]
     assert tables(calibrated)["subset"] == subsets
     with reading(calibrated) as history:
         attempts = [(j.attempt, j.status.value) for j in list_job_runs(history)]
@@ -179,7 +192,7 @@ def test_a_failed_fit_keeps_the_former_model_in_force(calibrated, monkeypatch):
         raise FitError("the Rasch fit did not converge in 100 iterations")
 
     monkeypatch.setattr("jobs.nights.fit.fit_rasch", refuse)
-    former = latest(calibrated).calibration_id
+    former = latest(calibrated).info.calibration_id
     before = tables(calibrated, without=["job_run", "commit_log"])
     day = night_of(12)
     outcome = command(calibrated, "recalibrate", "--no-report", "--as-of", str(day))
@@ -221,7 +234,7 @@ def test_an_error_in_the_middle_of_storing_stores_nothing(calibrated, monkeypatc
     assert str(error) in job.message
     monkeypatch.setattr(night, "save_subset", save_subset)
     command(calibrated, *arguments)
-    assert latest(calibrated).date == night_of(13)
+    assert latest(calibrated).info.date == night_of(13)
 
 
 def test_a_second_benchmark_is_done_though_the_first_fails(folder, monkeypatch):
@@ -243,7 +256,7 @@ def test_a_second_benchmark_is_done_though_the_first_fails(folder, monkeypatch):
     monkeypatch.setattr(recalibrate, "run_night", run_night)
     found = {r["benchmark"]: r["status"] for r in recalibrated(folder, "--as-of", str(AS_OF))}
     assert found == {"aaa": "calibrated", "zzz": "already done"}
-    assert latest(folder, benchmark="aaa").model.question_ids == first[0].question_ids
+    assert latest(folder, benchmark="aaa").fitted.rasch.question_ids == first[0].question_ids
     assert "several benchmarks, aaa, zzz; choose one" in one_error_line(
         command(folder, "subset", "--k", "5", code=1)
     )
@@ -258,7 +271,7 @@ def test_partial_runs_that_cannot_be_estimated_spoil_no_night(imported, monkeypa
     (result,) = recalibrated(imported, "--as-of", str(AS_OF))
     assert result["status"] == "calibrated"
     assert "new partial runs were not estimated: the disk is full" in result["message"]
-    assert latest(imported).calibration_id == result["calibration_id"]
+    assert latest(imported).info.calibration_id == result["calibration_id"]
 
 
 def test_a_bank_below_every_size_says_how_to_get_a_subset(folder):
@@ -279,7 +292,7 @@ def test_families_are_calibrated_apart(folder):
     families = verdict_table(folder).groupby("run_id")["agent_family"].first()
     for result in results:
         record = latest(folder, family=result["agent_family"])
-        assert {families[run] for run in record.model.run_ids} == {result["agent_family"]}
+        assert {families[run] for run in record.fitted.rasch.run_ids} == {result["agent_family"]}
         with reading(folder) as history:
             assert published_subsets(history, BENCHMARK, result["agent_family"])
             cache = load_cache(history, BENCHMARK, result["agent_family"])
@@ -336,7 +349,7 @@ def test_a_night_in_the_past_leaves_the_published_subsets_of_later_data(imported
     rows = command(imported, "check", "--json").document["rows"]
     assert {row["calibration_id"] for row in rows} >= {result["calibration_id"]}
     first = [row for row in rows if row["started_at"] < str(night_of(14))]
-    by_subsets = {row["subset_id"] for row in first if row["method"] != "hspr"}
+    by_subsets = {row["subset_id"] for row in first if row["method"].startswith("stratified+")}
     assert by_subsets == {r.subset_id for r in past}
 
 
@@ -389,13 +402,13 @@ def test_an_extended_bank_gets_a_new_calibration_and_new_subsets(calibrated):
     (result,) = recalibrated(calibrated, "--as-of", str(night_of(11)))
     assert "the bank has a new version" in result["message"]
     record = latest(calibrated)
-    assert record.model.n_questions == 122
-    assert {"wide-0", "wide-1", "wide-2", "wide-3"} <= set(record.model.run_ids)
-    assert record.model.n_responses[-2] == 4
+    assert record.fitted.rasch.n_questions == 122
+    assert {"wide-0", "wide-1", "wide-2", "wide-3"} <= set(record.fitted.rasch.run_ids)
+    assert record.fitted.rasch.n_responses[-2] == 4
     with reading(calibrated) as history:
         new = {r.subset.k: r for r in published_subsets(history, BENCHMARK, "main")}
         for k in SIZES:
-            assert new[k].subset.bank_version == record.bank_version
+            assert new[k].subset.bank_version == record.info.bank_version
             assert not find_subset(history, old[k].subset_id).active
             kept = set(new[k].subset.question_ids) & set(old[k].subset.question_ids)
             assert len(kept) >= 0.7 * k
@@ -413,7 +426,7 @@ def test_the_order_of_imported_rows_and_files_is_irrelevant(folder):
     command(other, "import", other, "--create")
     for project in (one, other):
         recalibrated(project, "--as-of", str(AS_OF))
-    assert latest(one).model.fingerprint == latest(other).model.fingerprint
+    assert latest(one).fitted.rasch.fingerprint == latest(other).fitted.rasch.fingerprint
     assert latest(one).residuals == latest(other).residuals
     documents = [command(p, "subset", "--k", "20", "--json").document for p in (one, other)]
     assert documents[0] == documents[1]

@@ -5,13 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from storage.calibrations.calibrations import latest_calibration
 from storage.calibrations.subsets import find_subset
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
-    BENCHMARK,
     SIZES,
     command,
+    latest_night,
     logs,
     night_of,
     pass_matrix,
@@ -27,8 +26,7 @@ def asked(folder, k, *arguments):
 
 def strata_of(folder, k):
     """Difficulty strata of the calibration in force, as lists of (difficulty, question)."""
-    with reading(folder) as history:
-        model = latest_calibration(history, BENCHMARK, "main").model
+    model = latest_night(folder).fitted.rasch
     order = sorted(zip(np.round(model.difficulty, 6), model.question_ids, strict=True))
     return [[order[i] for i in part] for part in np.array_split(np.arange(len(order)), k)]
 
@@ -65,17 +63,15 @@ def test_the_published_subset_is_handed_out_and_nothing_changes(calibrated):
 def test_another_size_is_built_published_and_kept_up(calibrated):
     new = asked(calibrated, 30)
     assert asked(calibrated, 30) == new
+    record = latest_night(calibrated)
     with reading(calibrated) as history:
-        record = latest_calibration(history, BENCHMARK, "main")
-        assert find_subset(history, new["subset_id"]).calibration_id == record.calibration_id
-    sizes = [r.k for r in record.residuals if r.method == "stratified"]
+        assert find_subset(history, new["subset_id"]).calibration_id == record.info.calibration_id
+    sizes = [r.k for r in record.residuals if r.method == "stratified+weighted"]
     assert set(sizes) == {*SIZES, 30}
     assert sizes.count(30) == sizes.count(20) > 0
     command(calibrated, "recalibrate", "--as-of", str(night_of(11)), "--no-report")
     assert asked(calibrated, 30)["subset_id"] == new["subset_id"]
-    with reading(calibrated) as history:
-        tonight = latest_calibration(history, BENCHMARK, "main")
-    assert {r.k for r in tonight.residuals} == {*SIZES, 30}
+    assert {r.k for r in latest_night(calibrated).residuals} == {*SIZES, 30}
 
 
 def test_the_ways_to_print_it(calibrated):
@@ -107,7 +103,10 @@ def test_the_whole_bank_can_be_asked(calibrated):
         (("--k", "-3"), "`k` is -3"),
         (("--k", "121"), "`k` is 121, but the bank has 120"),
         (("--k", "20", "--method", "random"), "method 'random' does not publish subsets; use str"),
-        (("--k", "20", "--method", "cache"), "method 'cache' does not estimate from a subset"),
+        (
+            ("--k", "20", "--method", "cache"),
+            "method 'cache' is offered by `recurring-",
+        ),
         (("--k", "20", "--method", "irt-kmeans"), "method 'irt-kmeans' is offered by `recurring-"),
         (("--k", "20", "--method", "magic"), "unknown method 'magic'; known are "),
         (("--k", "20", "--benchmark", "bnch"), "bnch"),

@@ -6,7 +6,7 @@ import pytest
 from jobs.nights.recalibrate import recalibrate
 from recurring_eval.records import Subset
 from recurring_eval.subsets import stratified_subset
-from storage.calibrations.calibrations import calibration_on
+from storage.calibrations.calibrations import calibration_on, load_rasch
 from storage.calibrations.subsets import list_subsets, published_subset
 from tests.jobs.histories import (
     BENCHMARK,
@@ -30,11 +30,12 @@ def live_through(folder, days, k):
         assert result.status == "calibrated"
         with reading(folder) as history:
             record = published_subset(history, BENCHMARK, "main", k, "stratified")
-            calibration = calibration_on(history, BENCHMARK, "main", day)
+            info = calibration_on(history, BENCHMARK, "main", day)
+            assert info is not None
+            rasch = load_rasch(history, info.calibration_id)
         assert record is not None
-        assert calibration is not None
         published.append(record.subset)
-        redrawn.append(stratified_subset(calibration.model, calibration.bank_version, k))
+        redrawn.append(stratified_subset(rasch, info.bank_version, k))
     with reading(folder) as history:
         stored = list_subsets(history, BENCHMARK, "main")
         versions = [r for r in stored if (r.subset.k, r.subset.design) == (k, "stratified")]

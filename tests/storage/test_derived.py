@@ -1,22 +1,30 @@
 """What is derived from runs comes back exactly as it was saved, and history is kept."""
 
 import dataclasses
+from collections.abc import Sequence
 from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 
 from recurring_eval.caching import build_cache
 from recurring_eval.calibration.mirt import fit_mirt
-from recurring_eval.errors import InputError
+from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.hspr import calibrate_average
+from recurring_eval.methods.calibration import Calibration, ModelKind
+from recurring_eval.methods.mirt_cat import MIRT
+from recurring_eval.methods.registry import model_kinds
 from recurring_eval.records import Run, Subset
 from storage.calibrations.caches import load_cache, save_cache
 from storage.calibrations.calibrations import (
+    StoredCalibration,
     add_residuals,
     calibration_by_id,
     calibration_on,
     latest_calibration,
     list_calibrations,
+    load_calibration,
 )
 from storage.calibrations.estimates import FullRunCheck, list_checks, save_checks
 from storage.calibrations.subsets import (
@@ -30,51 +38,119 @@ from storage.file.history import History
 from storage.runs.benchmarks import save_bank
 from storage.runs.verdicts import load_matrix
 from tests.storage.builders import BENCHMARK, NOW, QUESTIONS, bank, days
-from tests.storage.derived import NIGHT, assert_same, calibration, save
+from tests.storage.derived import GPIRT, NIGHT, assert_same, calibration, numbered, save
+
+
+def loaded(
+    history: History, calibration_id: int, kinds: Sequence[ModelKind[Any]] = model_kinds()
+) -> StoredCalibration:
+    """A calibration with its models of these kinds."""
+    return load_calibration(history, calibration_by_id(history, calibration_id), kinds)
+
+
+def every_model(history: History, runs: list[Run]) -> dict[str, object]:
+    """One model of every kind that nights fit."""
+    matrix = load_matrix(history, runs, QUESTIONS[::-1])
+    models = {
+        "gpirt": GPIRT,
+        "mirt": fit_mirt(matrix, dimensions=3, discrimination_sd=0.5, held_out_log_likelihood=-0.7),
+        "hspr": calibrate_average(matrix),
+    }
+    assert set(models) == {kind.name for kind in model_kinds()}
+    return models
 
 
 def test_calibration_reads_back_bit_for_bit_after_reopening(
     history: History, runs: list[Run]
 ) -> None:
-    record = calibration(history, runs)
-    calibration_id = save(history, record)
+    record = calibration(history, runs, models=every_model(history, runs))
+    record = numbered(record, save(history, record))
     history.close()
     with History.open(history.path, read_only=True) as reopened:
-        loaded = latest_calibration(reopened, BENCHMARK, "main")
-        assert loaded is not None
-        assert_same(loaded, dataclasses.replace(record, calibration_id=calibration_id))
-        assert loaded.model.fingerprint == record.model.fingerprint
-        assert loaded.n_runs == 6
+        info = latest_calibration(reopened, BENCHMARK, "main")
+        assert info == record.info
+        found = load_calibration(reopened, info, model_kinds()[::-1])
+    assert_same(found.fitted.rasch, record.fitted.rasch)
+    assert found.residuals == record.residuals
+    assert {*found.fitted.fitted} == {*record.fitted.fitted}
+    for name, model in record.fitted.fitted.items():
+        assert_same(found.fitted.fitted[name], model)
+    assert found.fitted.rasch.fingerprint == record.info.model_fingerprint
+    assert info.n_runs == 6
+
+
+@pytest.mark.parametrize("kind", model_kinds(), ids=lambda kind: kind.name)
+def test_only_the_kinds_asked_for_are_loaded(
+    history: History, runs: list[Run], kind: ModelKind[Any]
+) -> None:
+    models = every_model(history, runs)
+    calibration_id = save(history, calibration(history, runs, models=models))
+    assert loaded(history, calibration_id, ()).fitted.fitted == {}
+    found = loaded(history, calibration_id, (kind,)).fitted
+    assert [*found.fitted] == [kind.name]
+    assert_same(found[kind], models[kind.name])
+
+
+def test_a_look_up_reads_no_parameters(
+    history: History, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = calibration(history, runs, models=every_model(history, runs))
+    info = numbered(record, save(history, record)).info
+    statements: list[str] = []
+    rows = History.rows
+
+    def counted(self: History, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        statements.append(sql)
+        return rows(self, sql, values)
+
+    monkeypatch.setattr(History, "rows", counted)
+    assert calibration_by_id(history, info.calibration_id) == info
+    assert latest_calibration(history, BENCHMARK, "main") == info
+    assert calibration_on(history, BENCHMARK, "main", NIGHT) == info
+    assert list_calibrations(history, BENCHMARK) == [info]
+    parameters = ("item_parameter", "run_ability", "replay_residual", "fitted_array")
+    assert statements
+    assert not [sql for sql in statements if any(table in sql for table in parameters)]
+    load_calibration(history, info)
+    assert not [sql for sql in statements if "fitted_array" in sql]
+    load_calibration(history, info, model_kinds())
+    assert len([sql for sql in statements if "fitted_array" in sql]) == 1
 
 
 def test_model_of_several_abilities_reads_back_bit_for_bit(
     history: History, runs: list[Run]
 ) -> None:
     matrix = load_matrix(history, runs[1:], QUESTIONS[::-1])
-    mirt = fit_mirt(matrix, dimensions=3, discrimination_sd=0.5, held_out_log_likelihood=-0.7)
-    record = calibration(history, runs, mirt=mirt)
     plain = save(history, calibration(history, runs, date=date(2026, 2, 28)))
-    loaded = calibration_by_id(history, save(history, record))
-    assert loaded.mirt is not None
-    assert_same(loaded.mirt, mirt)
-    assert loaded.mirt.fingerprint == mirt.fingerprint
-    assert calibration_by_id(history, plain).mirt is None
+    for day, held_out in ((2, -0.7), (3, None)):
+        mirt = fit_mirt(
+            matrix, dimensions=day, discrimination_sd=0.5, held_out_log_likelihood=held_out
+        )
+        record = calibration(history, runs, models={"mirt": mirt}, date=date(2026, 3, day))
+        found = loaded(history, save(history, record)).fitted[MIRT]
+        assert_same(found, mirt)
+        assert found.fingerprint == mirt.fingerprint
+    assert loaded(history, plain).fitted.get(MIRT) is None
 
 
 def test_added_residuals_follow_those_saved(history: History, runs: list[Run]) -> None:
     record = calibration(history, runs)
-    saved = dataclasses.replace(record, calibration_id=save(history, record))
+    saved = numbered(record, save(history, record)).info
     further = tuple(dataclasses.replace(residual, k=7) for residual in record.residuals[:2])
     with history.transaction():
         add_residuals(history, saved, further)
-    loaded = calibration_by_id(history, saved.calibration_id)
-    assert loaded.residuals == record.residuals + further
+    assert load_calibration(history, saved).residuals == record.residuals + further
 
 
-def test_calibration_without_constants_reads_back(history: History, runs: list[Run]) -> None:
-    record = calibration(history, runs, gpirt=None, residuals=(), settings={})
-    loaded = calibration_by_id(history, save(history, record))
-    assert (loaded.gpirt, loaded.residuals, loaded.settings) == (None, (), {})
+def test_calibration_without_further_models_reads_back(history: History, runs: list[Run]) -> None:
+    why = {"without": {"mirt": "6 runs, it needs 80"}}
+    record = calibration(history, runs, models={}, residuals=(), settings=why)
+    found = loaded(history, save(history, record))
+    assert (found.fitted.fitted, found.residuals, found.info.settings) == ({}, (), why)
+    with pytest.raises(
+        NotEnoughDataError, match=r"no multidimensional model \(6 runs, it needs 80"
+    ):
+        found.fitted[MIRT]
     with pytest.raises(InputError, match="no calibration 77"):
         calibration_by_id(history, 77)
 
@@ -95,6 +171,7 @@ def test_second_calibration_of_a_night_is_refused_or_supersedes(
         (first, later),
         (second, None),
     ]
+    assert loaded(history, first).fitted.rasch.run_ids == tuple(run.run_key for run in runs)
     assert calibration_by_id(history, first).n_runs == 6
 
 
@@ -130,7 +207,7 @@ def test_latest_calibration_may_be_asked_to_end_before_a_moment(
     found = [
         latest_calibration(history, BENCHMARK, "main", data_before=run.started_at) for run in runs
     ]
-    assert [None if record is None else record.n_runs for record in found] == [
+    assert [None if info is None else info.n_runs for info in found] == [
         None,
         None,
         None,
@@ -142,9 +219,10 @@ def test_latest_calibration_may_be_asked_to_end_before_a_moment(
 
 def test_calibration_on_unknown_runs_is_refused(history: History, runs: list[Run]) -> None:
     record = calibration(history, runs)
-    stranger = dataclasses.replace(record.model, run_ids=("x", *record.model.run_ids[1:]))
+    rasch = record.fitted.rasch
+    stranger = Calibration(rasch=dataclasses.replace(rasch, run_ids=("x", *rasch.run_ids[1:])))
     with pytest.raises(InputError, match="does not have the runs x"):
-        save(history, dataclasses.replace(record, model=stranger))
+        save(history, dataclasses.replace(record, fitted=stranger))
     assert list_calibrations(history, BENCHMARK) == []
 
 
@@ -242,7 +320,7 @@ def check(run: Run, **changes: object) -> FullRunCheck:
         "run_id": run.run_id,
         "run_key": run.run_key,
         "started_at": run.started_at,
-        "method": "stratified",
+        "method": "stratified+weighted",
         "k": 4,
         "subset_id": "s",
         "calibration_id": 1,

@@ -6,19 +6,19 @@ import math
 
 import numpy as np
 import pytest
-from storage.calibrations.hspr_parameters import config_from_json, config_to_json
 
-from recurring_eval.errors import InputError
+from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.hspr.calibration import HsprCalibration, calibrate_average
 from recurring_eval.hspr.config import AVERAGE, HsprConfig, LatentPrior
 from recurring_eval.hspr.selection import HsprSelection
-from recurring_eval.hspr.session import HsprSession
+from recurring_eval.methods.hspr import HSPR, HSPR_SOURCES
+from recurring_eval.methods.session import Session
 from recurring_eval.records import Run
 from recurring_eval.response_matrix import ResponseMatrix
 from storage.calibrations.calibrations import (
     calibration_by_id,
-    latest_calibration,
-    list_calibrations,
+    load_calibration,
+    load_rasch,
 )
 from storage.file.history import History
 from storage.runs.runs import list_runs
@@ -54,9 +54,14 @@ def matrix(history: History, sources: list[Run]) -> ResponseMatrix:
     return load_matrix(history, sources, QUESTIONS[5:] + QUESTIONS[:5])
 
 
-def assert_same_bits(loaded: HsprCalibration | None, saved: HsprCalibration) -> None:
+def sources_of(history: History, calibration_id: int) -> HsprCalibration:
+    """Load the sources of a calibration."""
+    info = calibration_by_id(history, calibration_id)
+    return load_calibration(history, info, (HSPR_SOURCES,)).fitted[HSPR_SOURCES]
+
+
+def assert_same_bits(loaded: HsprCalibration, saved: HsprCalibration) -> None:
     """Equal to the sign of a zero; the selection's evidence is not kept."""
-    assert loaded is not None
     assert (loaded.config, loaded.selection) == (saved.config, None)
     assert_same(loaded.model, saved.model)
     for name in FLOATS:
@@ -74,16 +79,15 @@ def test_sources_read_back_bit_for_bit_after_reopening(
     slope = model.slope.copy()
     slope[:4] = -0.0, 5e-324, 0.1 + 0.2, -1e300
     hspr = dataclasses.replace(hspr, model=dataclasses.replace(model, slope=slope))
-    record = calibration(history, sources, hspr=hspr)
-    save(history, record)
+    record = calibration(history, sources, rasch=matrix, models={"hspr": hspr})
+    calibration_id = save(history, record)
     history.close()
     with History.open(history.path, read_only=True) as reopened:
-        loaded = latest_calibration(reopened, BENCHMARK, "main")
-    assert loaded is not None
-    assert_same_bits(loaded.hspr, hspr)
-    assert loaded.hspr is not None
-    assert loaded.hspr.model.fingerprint == hspr.model.fingerprint
-    assert_same(loaded.model, record.model)
+        loaded = sources_of(reopened, calibration_id)
+        rasch = load_rasch(reopened, calibration_id)
+    assert_same_bits(loaded, hspr)
+    assert loaded.model.fingerprint == hspr.model.fingerprint
+    assert_same(rasch, record.fitted.rasch)
 
 
 def test_loaded_sources_ask_and_estimate_the_same(
@@ -92,12 +96,13 @@ def test_loaded_sources_ask_and_estimate_the_same(
     config = HsprConfig(latent=(LatentPrior(rank=2, precision=4.0),), n_nodes=256, path_nodes=64)
     evidence = HsprSelection(config=config, candidates=(), n_held_out=7)
     hspr = dataclasses.replace(calibrate_average(matrix), config=config, selection=evidence)
-    loaded = calibration_by_id(history, save(history, calibration(history, sources, hspr=hspr)))
-    assert_same_bits(loaded.hspr, hspr)
-    assert loaded.hspr is not None
+    record = calibration(history, sources, rasch=matrix, models={"hspr": hspr})
+    info = calibration_by_id(history, save(history, record))
+    loaded = load_calibration(history, info, HSPR.models).fitted
+    assert_same_bits(loaded[HSPR_SOURCES], hspr)
     sessions = []
-    for kept in (hspr, loaded.hspr):
-        session = HsprSession.start(kept.model, kept.config, rng=np.random.default_rng(4))
+    for kept in (record.fitted, loaded):
+        session = Session.start(HSPR, kept, k=8, rng=np.random.default_rng(4))
         for passes in (1, 0, 2, 1):
             (question,) = session.ask()
             session = session.tell({question: (passes, 2)})
@@ -105,8 +110,10 @@ def test_loaded_sources_ask_and_estimate_the_same(
     first, second = sessions
     assert second.answers == first.answers
     assert second.ask(3) == first.ask(3)
-    assert second.estimate().pass_rate == first.estimate().pass_rate
-    assert_same(second.estimate().distribution, first.estimate().distribution)
+    scores = [session.score() for session in sessions]
+    assert scores[0].pass_rate == scores[1].pass_rate
+    (expected,), (found,) = (score.distribution or () for score in scores)
+    assert_same(found, expected)
 
 
 def test_each_night_has_its_own_sources_or_none(
@@ -114,37 +121,31 @@ def test_each_night_has_its_own_sources_or_none(
 ) -> None:
     first, second = (calibrate_average(matrix.select_runs(slice(n))) for n in (5, 7))
     nights = [
-        calibration(history, sources, hspr=hspr, date=NIGHT.replace(day=1 + number))
-        for number, hspr in enumerate((first, None, second))
+        calibration(
+            history,
+            sources,
+            rasch=matrix,
+            models=models,
+            date=NIGHT.replace(day=1 + number),
+        )
+        for number, models in enumerate(({"hspr": first}, {}, {"hspr": second}))
     ]
     ids = [save(history, record) for record in nights]
     assert first.model.fingerprint != second.model.fingerprint
-    assert_same_bits(calibration_by_id(history, ids[0]).hspr, first)
-    assert calibration_by_id(history, ids[1]).hspr is None
-    assert_same_bits(calibration_by_id(history, ids[2]).hspr, second)
+    assert_same_bits(sources_of(history, ids[0]), first)
+    with pytest.raises(NotEnoughDataError, match="has no hspr sources"):
+        sources_of(history, ids[1])
+    assert_same_bits(sources_of(history, ids[2]), second)
 
 
-@pytest.mark.parametrize(
-    ("field", "ids", "message"),
-    [
-        ("source_ids", ("x", "s1", "s2", "s3", "s4", "s5", "s6"), "does not have the runs x"),
-        ("question_ids", ("zz", *QUESTIONS[1:]), "does not have the questions zz"),
-    ],
-)
-def test_sources_unknown_to_the_history_are_refused_whole(
-    history: History,
-    sources: list[Run],
-    matrix: ResponseMatrix,
-    field: str,
-    ids: tuple[str, ...],
-    message: str,
+def test_sources_on_other_questions_are_refused(
+    history: History, sources: list[Run], matrix: ResponseMatrix
 ) -> None:
     hspr = calibrate_average(matrix)
-    strange = dataclasses.replace(hspr, model=dataclasses.replace(hspr.model, **{field: ids}))
-    with pytest.raises(InputError, match=message):
-        save(history, calibration(history, sources, hspr=strange))
-    assert list_calibrations(history, BENCHMARK) == []
-    assert history.rows("SELECT count(*) FROM hspr_calibration") == [(0,)]
+    ids = ("zz", *hspr.model.question_ids[1:])
+    strange = dataclasses.replace(hspr, model=dataclasses.replace(hspr.model, question_ids=ids))
+    with pytest.raises(InputError, match="`rasch` and `hspr` have different questions"):
+        calibration(history, sources, rasch=matrix, models={"hspr": strange})
 
 
 @pytest.mark.parametrize(
@@ -169,11 +170,14 @@ def test_sources_unknown_to_the_history_are_refused_whole(
     ],
     ids=lambda config: config.name,
 )
-def test_configuration_is_plain_json_and_reads_back(config: HsprConfig) -> None:
-    text = config_to_json(config)
-    document = json.loads(text, parse_constant=pytest.fail)
+def test_configuration_is_plain_json_and_reads_back(
+    config: HsprConfig, matrix: ResponseMatrix
+) -> None:
+    hspr = dataclasses.replace(calibrate_average(matrix), config=config)
+    arrays = HSPR_SOURCES.to_arrays(hspr)
+    document = json.loads(str(arrays["configuration"]), parse_constant=pytest.fail)
     assert document["latent"][0] == {
         "rank": config.latent[0].rank,
         "precision": config.latent[0].precision,
     }
-    assert config_from_json(text) == config
+    assert HSPR_SOURCES.from_arrays(arrays, matrix.question_ids).config == config
