@@ -27,7 +27,7 @@ class CalibrationWindow:
     under_covered : tuple of Run
         Full runs of the window kept out because too few verdicts are valid.
     stretched : bool
-        Whether the window was stretched back to hold the minimum of runs.
+        Whether the window was extended backwards to hold the minimum of runs.
     """
 
     runs: tuple[Run, ...]
@@ -54,7 +54,7 @@ def choose_window(
     n_days : int or None
         Days of the window; None for the whole history.
     minimum_runs : int
-        A shorter window is stretched back until it holds this many usable runs.
+        A shorter window is extended backwards until it holds this many usable runs.
     """
     before = [run for run in runs if run.kind is RunKind.FULL and run.started_at < end_of(day)]
     usable = [run for run in before if not run.under_covered]

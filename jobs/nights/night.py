@@ -240,7 +240,7 @@ def _summary(data: NightlyHistory, choices: Sequence[SubsetChoice], fitted: Nigh
         *fitted.described,
     ]
     if window.stretched:
-        parts.append("window stretched back to hold more runs")
+        parts.append("window extended backwards to hold more runs")
     if window.under_covered:
         n = len(window.under_covered)
         parts.append(f"{n} under-covered {'run' if n == 1 else 'runs'} kept out")

@@ -5,12 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-<<<<<<< HEAD
-from recurring_eval.calibration import select_mirt
-=======
 from jobs.randomness import generator
-from recurring_eval.calibration import mirt_log_posterior, select_mirt
->>>>>>> heads/jtests
+from recurring_eval.calibration import select_mirt
 from recurring_eval.errors import FitError
 from recurring_eval.methods.calibration import Calibration
 from recurring_eval.methods.mirt_cat import MIRT, MIRT_CAT
@@ -18,10 +14,6 @@ from recurring_eval.methods.session import Session
 from storage.calibrations.estimates import list_estimates
 from storage.runs.runs import list_runs
 from storage.runs.verdicts import load_matrix
-<<<<<<< HEAD
-from tests.jobs.histories import BENCHMARK, command, logs, night_of, reading, start
-from tests.mirt_models import textbook_objective
-=======
 from tests.jobs.histories import (
     BENCHMARK,
     command,
@@ -32,7 +24,6 @@ from tests.jobs.histories import (
     reading,
     start,
 )
->>>>>>> heads/jtests
 
 N_DAYS = 16
 
@@ -50,21 +41,12 @@ def last_message(folder):
 
 
 def test_too_few_runs_and_the_ledger_says_so(calibrated):
-<<<<<<< HEAD
-    with reading(calibrated) as history:
-        record = latest_calibration(history, BENCHMARK, "main")
-    assert record.mirt is None
-    assert record.n_runs < 80
-    needs = f"no M2PL: {record.n_runs} runs, it needs 80"
-    assert needs in last_message(calibrated)
-=======
     record = latest_night(calibrated)
     assert record.fitted.get(MIRT) is None
     assert record.info.n_runs < 80
     why = f"{record.info.n_runs} runs, it needs 80"
     assert record.fitted.without["mirt"] == why
-    assert f"no multidimensional model: {why}" in last_message(calibrated)
->>>>>>> heads/jtests
+    assert f"no M2PL: {why}" in last_message(calibrated)
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +67,10 @@ def test_enough_runs_store_both_models_on_the_same_runs(long_project):
     assert record.info.n_runs >= 80
     assert (model.run_ids, model.question_ids) == (rasch.run_ids, rasch.question_ids)
     assert model.n_dimensions in (2, 5, 10, 15)
-<<<<<<< HEAD
-    assert f"M2PL with {model.n_dimensions} dimensions" in last_message(long_project)
-=======
     described = (
-        f"multidimensional model with {model.n_dimensions} abilities, "
-        f"discrimination SD {model.discrimination_sd:g}"
+        f"M2PL with {model.n_dimensions} dimensions, discrimination SD {model.discrimination_sd:g}"
     )
     assert described in last_message(long_project)
->>>>>>> heads/jtests
     # The parameters stored are those of the posterior that is stored with them.
     parameters = [model.ability.ravel(), model.discrimination.ravel(), model.difficulty]
     found, _ = textbook_objective(
@@ -113,21 +90,12 @@ def test_a_model_that_cannot_be_fitted_stops_neither_the_night_nor_sessions(
     def fail(*_, **__):
         raise FitError("no luck tonight")
 
-<<<<<<< HEAD
-    monkeypatch.setattr("jobs.nights.fit.select_mirt", fail)
-    day = night_of(N_DAYS)
-    command(long_project, "recalibrate", "--as-of", str(day), "--force")
-    with reading(long_project) as history:
-        record = latest_calibration(history, BENCHMARK, "main")
-    assert record.mirt is None
-    assert "no M2PL: no luck tonight" in last_message(long_project)
-=======
     monkeypatch.setattr("recurring_eval.methods.mirt_cat.select_mirt", fail)
     night = ("recalibrate", "--as-of", str(night_of(N_DAYS)), "--force", "--no-report")
     command(project, *night)
     record = latest_night(project)
     assert record.fitted.get(MIRT) is None
-    assert "no multidimensional model: no luck tonight" in last_message(project)
+    assert "no M2PL: no luck tonight" in last_message(project)
     # The method works with the Rasch model then, and so do its residuals.
     assert "mirt-cat" in {residual.method for residual in record.residuals}
     start_session = ("adaptive", "start", "--method", "mirt-cat", "--k", "2", "--json")
@@ -169,4 +137,3 @@ def test_sessions_by_mirt_cat_ask_and_estimate_with_the_nights_model(long_projec
         MIRT_CAT, Calibration(rasch=fitted.rasch), k=6, rng=generator(7, "adaptive", "order")
     )
     assert rasch.score().pass_rate != session.score().pass_rate
->>>>>>> heads/jtests

@@ -8,15 +8,14 @@ from numpy.typing import ArrayLike
 from recurring_eval.adaptive import choose_by_information, choose_d_optimal
 from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.methods.calibration import Calibration
-from recurring_eval.methods.cat import AdaptiveTest
+from recurring_eval.methods.cat import STANDARD_PRECISION, AdaptiveTest
 from recurring_eval.methods.mirt_cat import MIRT, MIRT_CAT, model_of
-from recurring_eval.methods.rasch_cat import PRIOR_PRECISION
 from recurring_eval.methods.session import Session
 from recurring_eval.validation import order_by_id
 from tests.rasch_models import make_model
 
 RULES = {"rasch-cat": choose_by_information, "mirt-cat": choose_d_optimal}
-PRIORS = {"rasch-cat": {"prior_mean": 0.0, "prior_precision": PRIOR_PRECISION}, "mirt-cat": {}}
+PRIORS = {"rasch-cat": {"prior_mean": 0.0, "prior_precision": STANDARD_PRECISION}, "mirt-cat": {}}
 """Ability prior of each; where there is none, the model's."""
 
 

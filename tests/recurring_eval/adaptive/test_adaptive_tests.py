@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recurring_eval.mirt_ability import estimate_mirt_abilities
 
+from recurring_eval.ability import estimate_abilities
 from recurring_eval.adaptive import askable_questions, replay_sessions
 from recurring_eval.calibration.rasch import ABILITY_SD
 from recurring_eval.errors import InputError
@@ -144,7 +144,7 @@ def test_rerun_variance_is_that_of_estimates_about_the_expected_score():
     theta, asked = np.array([0.5, -0.3]), np.arange(200) % 4 > 0
     p = 1 / (1 + np.exp(model.difficulty - model.discrimination @ theta))
     passes = (rng.random((4000, 200)) < p) & asked
-    fitted = estimate_mirt_abilities(model, passes, np.tile(asked, (4000, 1)))
+    fitted = estimate_abilities(model, passes, np.tile(asked, (4000, 1)))
     predicted = 1 / (1 + np.exp(model.difficulty - fitted @ model.discrimination.T))
     errors = np.where(asked, passes, predicted).mean(axis=1) - p.mean()
     one = start_session(model, rule="mirt-cat", k=200).tell(
