@@ -24,6 +24,7 @@ from tests.jobs.histories import (
     reading,
     start,
 )
+from tests.mirt_models import textbook_objective
 
 N_DAYS = 16
 
