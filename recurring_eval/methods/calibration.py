@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.calibration.models import RaschModel
+from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
 
@@ -165,8 +166,11 @@ class Calibration:
         return model
 
 
-def fit_models(
-    runs: CalibrationRuns, kinds: tuple[ModelKind[Any], ...], rng: np.random.Generator
-) -> dict[str, object]:
-    """Fit several kinds one after another from one random stream."""
-    return {kind.name: kind.fit(runs, rng) for kind in kinds}
+def fit_calibration(
+    matrix: ResponseMatrix, kinds: tuple[ModelKind[Any], ...], rng: np.random.Generator
+) -> Calibration:
+    """Fit the Rasch model and several kinds, one after another from one random stream."""
+    runs = CalibrationRuns(matrix=matrix)
+    return Calibration(
+        fitted={kind.name: kind.fit(runs, rng) for kind in kinds}, rasch=fit_rasch(matrix)
+    )

@@ -242,6 +242,6 @@ HSPR_STAGED: Final = ReplayMethod(
     name="hspr-staged",
     description="The same with rank, concentration and acquisition selected on the sources.",
     source="HSPR",
-    fit=replace(HSPR, models=(replace(HSPR_SOURCES, fit=_fit_staged),)).fit_scorer,
+    fit=replace(HSPR, models=(replace(HSPR_SOURCES, fit=_fit_staged),)).fit,
 )
 """As published; nights select in the same way with ``hspr = "staged"``."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recurring_eval.errors import FitError, NotEnoughDataError
 from recurring_eval.methods.registry import Method
@@ -25,30 +24,6 @@ class Streams(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetEstimates:
-    """What a method says of each target when it may ask k questions.
-
-    Attributes
-    ----------
-    k : int
-    pass_rate : ndarray, shape (m,)
-        NaN where the method has no estimate.
-    n_executed : ndarray of int64, shape (m,)
-    low, high : ndarray, shape (m,), or None
-        90 % intervals, where the method gives them.
-    cpu_s : float
-        CPU seconds for all targets.
-    """
-
-    k: int
-    pass_rate: NDArray[np.float64]
-    n_executed: NDArray[np.int64]
-    low: NDArray[np.float64] | None
-    high: NDArray[np.float64] | None
-    cpu_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FoldEstimates:
     """One method on one fold under one seed.
 
@@ -58,7 +33,7 @@ class FoldEstimates:
         Whether anything was drawn to ask. Where not, other seeds would say the same.
     fit_cpu_s : float or None
         CPU seconds of the preparation; None where an earlier seed's was used again.
-    budgets : tuple of BudgetEstimates
+    budgets : tuple of MethodEstimates
         One for each size asked for; none where `failure` says why.
     decides_budget : bool
         Whether the number of questions is the method's own choice.
@@ -69,7 +44,7 @@ class FoldEstimates:
     seed: int
     random: bool
     fit_cpu_s: float | None
-    budgets: tuple[BudgetEstimates, ...]
+    budgets: tuple[MethodEstimates, ...]
     decides_budget: bool = False
     failure: str = ""
 
@@ -168,20 +143,11 @@ def _estimate(
     k: int,
     rng: np.random.Generator,
     cpu_clock: Callable[[], float],
-) -> tuple[BudgetEstimates, bool]:
+) -> tuple[MethodEstimates, bool]:
     """Estimates, and whether anything was drawn for them."""
     before, start = _position(rng), cpu_clock()
-    said: MethodEstimates = prepared.estimate(targets, k, rng=rng)
-    spent = cpu_clock() - start
-    budget = BudgetEstimates(
-        k=k,
-        pass_rate=np.asarray(said.pass_rate, dtype=np.float64),
-        n_executed=np.asarray(said.n_executed, dtype=np.int64),
-        low=None if said.low is None else np.asarray(said.low, dtype=np.float64),
-        high=None if said.high is None else np.asarray(said.high, dtype=np.float64),
-        cpu_s=spent,
-    )
-    return budget, _position(rng) != before
+    found = prepared.estimate(targets, k, rng=rng)
+    return replace(found, cpu_s=cpu_clock() - start), _position(rng) != before
 
 
 def _position(rng: np.random.Generator) -> tuple[object, object]:

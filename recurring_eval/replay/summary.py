@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.replay.engine import BudgetEstimates, FoldEstimates
+from recurring_eval.methods.replayed import MethodEstimates
+from recurring_eval.replay.engine import FoldEstimates
 from recurring_eval.replay.metrics import (
     ScoreMetrics,
     TargetErrors,
@@ -225,5 +226,5 @@ def _pool(
     return _Pooled(**arrays)
 
 
-def _at_size(estimates: FoldEstimates, k: int) -> BudgetEstimates:
+def _at_size(estimates: FoldEstimates, k: int) -> MethodEstimates:
     return next(budget for budget in estimates.budgets if budget.k == k)
