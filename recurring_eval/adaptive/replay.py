@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.adaptive.questions import (
-    AdaptiveEstimates,
     AskableQuestions,
     Floats,
     estimate_scores,
@@ -15,6 +14,7 @@ from recurring_eval.adaptive.questions import (
 )
 from recurring_eval.adaptive.rules import Choose
 from recurring_eval.errors import InputError
+from recurring_eval.records import Scores
 from recurring_eval.validation import checked_counts, require_subset_size
 
 
@@ -28,12 +28,12 @@ class ReplayedSessions:
         Positions among the *model's* questions in the order asked; -1 after a run
         has no valid verdict left. Questions without a valid verdict are left out:
         a session replaces them at once and learns nothing.
-    estimates : tuple of AdaptiveEstimates
+    estimates : tuple of Scores
         One for each k, in the order of `ks`.
     """
 
     asked: NDArray[np.intp]
-    estimates: tuple[AdaptiveEstimates, ...]
+    estimates: tuple[Scores, ...]
 
 
 def replay_sessions(
@@ -83,7 +83,7 @@ def replay_sessions(
     for k in ks:
         require_subset_size(k, questions.n_questions)
     sessions = _Sessions.start(successes, counts, max(ks))
-    at_k: dict[int, AdaptiveEstimates] = {}
+    at_k: dict[int, Scores] = {}
     for n_asked in range(max(ks) + 1):
         if n_asked in ks:
             at_k[n_asked] = estimate_scores(questions, *sessions.answers(n_asked), inside)

@@ -17,7 +17,7 @@ from recurring_eval.estimators.score import score_with_predictions
 from recurring_eval.irt import mirt_pass_probability, sigmoid, smoothed_logit
 from recurring_eval.methods.replayed import Fit, ReplayMethod, Score, Scored
 from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
-from recurring_eval.subsets.random import pass_rate_strata
+from recurring_eval.subsets import pass_rate_strata
 
 Floats = NDArray[np.float64]
 

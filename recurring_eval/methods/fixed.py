@@ -26,8 +26,7 @@ from recurring_eval.methods.calibration import (
 )
 from recurring_eval.methods.evidence import Evidence, aligned_weights, gather_evidence
 from recurring_eval.methods.replayed import PreparedMethod, Score, Scored, prepare
-from recurring_eval.methods.scores import Scores, rasch_scores
-from recurring_eval.records import Subset
+from recurring_eval.records import Scores, Subset
 from recurring_eval.response_matrix import ResponseMatrix
 
 
@@ -103,7 +102,7 @@ class FixedMethod:
         """
         if evidence.weights is None:
             raise InputError(f"method {self.name!r} needs the subset that was asked")
-        return rasch_scores(evidence, self.estimate(evidence))
+        return evidence.rasch_scores(self.estimate(evidence))
 
     def prepare(self, source: ResponseMatrix, *, rng: np.random.Generator) -> PreparedMethod:
         """Learn from source runs alone."""

@@ -13,8 +13,7 @@ from recurring_eval.methods.replayed import ReplayMethod, Scored
 from recurring_eval.records import Subset
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.subsets import RANDOM as RANDOM_DESIGN
-from recurring_eval.subsets import random_subset
-from recurring_eval.subsets.random import pass_rate_strata
+from recurring_eval.subsets import pass_rate_strata, random_subset
 
 
 def choose(

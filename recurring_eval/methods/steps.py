@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from recurring_eval.methods.calibration import Calibration, ModelKind, fit_calibration
 from recurring_eval.methods.evidence import Evidence, gather_evidence
 from recurring_eval.methods.replayed import PreparedMethod, Score, Scored, prepare
-from recurring_eval.methods.scores import Scores, joined
+from recurring_eval.records import Scores
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.validation import order_by_id
 
@@ -193,6 +193,20 @@ def ask_recorded(
         asking.record([(question, int(passes[question]), int(trials[question]))])
         asked[question] = True
     return True
+
+
+def joined(parts: Sequence[Scores]) -> Scores:
+    """Scores of several runs, in order; all by one model."""
+    return Scores(
+        pass_rate=np.concatenate([part.pass_rate for part in parts]),
+        model_sd=np.concatenate([part.model_sd for part in parts]),
+        rerun_variance=np.concatenate([part.rerun_variance for part in parts]),
+        ability=tuple(ability for part in parts for ability in part.ability),
+        fingerprint=parts[0].fingerprint,
+        extrapolating=np.concatenate([part.extrapolating for part in parts]),
+        distribution=tuple(d for part in parts for d in part.distribution or ()) or None,
+        diagnostics=tuple(d for part in parts for d in part.diagnostics or ()) or None,
+    )
 
 
 def replay_one_by_one(

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from recurring_eval.methods.replay_methods import replay_method_named
 
 from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.methods import MethodEstimates, ReplayMethod
-from recurring_eval.methods.replay_methods import replay_method_named
 from recurring_eval.replay import protocols
 from recurring_eval.replay.engine import run_fold
 from recurring_eval.replay.splits import EVERYONE, parse_budgets
