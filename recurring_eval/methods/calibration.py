@@ -42,22 +42,19 @@ class CalibrationRuns:
 
     def in_time_order(self) -> "CalibrationRuns":
         """Sort the runs, oldest first."""
-        matrix, known = self.matrix, self.configurations
-        rows = sorted(range(matrix.n_runs), key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
-        return replace(
-            self,
-            matrix=matrix.select_runs(np.array(rows)),
-            configurations=None if known is None else tuple(known[i] for i in rows),
-        )
+        rows, _ = self.matrix.canonical_order()
+        return self._select(rows)
 
     def earlier_half(self) -> "CalibrationRuns":
         """Keep half of the runs, rounded down; the matrix must be in time order."""
-        half = self.matrix.n_runs // 2
+        return self._select(np.arange(self.matrix.n_runs // 2))
+
+    def _select(self, rows: NDArray[np.intp]) -> "CalibrationRuns":
         known = self.configurations
         return replace(
             self,
-            matrix=self.matrix.select_runs(slice(None, half)),
-            configurations=None if known is None else known[:half],
+            matrix=self.matrix.select_runs(rows),
+            configurations=None if known is None else tuple(known[i] for i in rows),
         )
 
 

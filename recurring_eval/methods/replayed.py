@@ -6,6 +6,7 @@ feasible range and in the caller's order coming out.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,8 +152,6 @@ class ReplayMethod:
         Learns from source runs in canonical order.
     aliases : tuple of str
         Other names.
-    draws_as : str
-        Name under which random draws are made, by default `name`.
     budget_is_outcome : bool
         Whether the method itself decides how many questions it asks; k then
         has no effect.
@@ -163,8 +162,8 @@ class ReplayMethod:
     source: str
     fit: Fit
     aliases: tuple[str, ...] = ()
-    draws_as: str = ""
     budget_is_outcome: bool = False
+    draws_as: ClassVar[str] = ""
 
     def prepare(self, source: ResponseMatrix, *, rng: np.random.Generator) -> PreparedMethod:
         """Learn from source runs alone."""
