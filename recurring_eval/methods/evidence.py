@@ -22,7 +22,6 @@ class Evidence:
     calibration : Calibration
     passes, trials : ndarray of int, shape (m, n)
         Zero outside the asked questions.
-    asked : ndarray of bool, shape (n,) or (m, n)
     weights : ndarray, shape (n,) or (m, n), or None
         Share of the bank each asked question of a fixed design stands for, else zero; None
         where the questions were chosen step by step.
@@ -37,7 +36,6 @@ class Evidence:
     calibration: Calibration
     passes: NDArray[np.integer]
     trials: NDArray[np.integer]
-    asked: NDArray[np.bool_]
     weights: NDArray[np.float64] | None
     population: NDArray[np.bool_]
     n_asked: NDArray[np.intp]
@@ -107,7 +105,6 @@ def gather_evidence(
         calibration=calibration,
         passes=seen_passes,
         trials=seen_trials,
-        asked=asked,
         weights=weights,
         population=np.where(all_asked, inside & valid, inside),
         n_asked=np.asarray((asked & inside).sum(axis=-1), dtype=np.intp),

@@ -13,7 +13,7 @@ from recurring_eval.methods.evidence import Evidence, gather_evidence
 from recurring_eval.methods.replayed import PreparedMethod, Score, Scored, prepare
 from recurring_eval.records import Scores
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.validation import order_by_id
+from recurring_eval.validation import rank_by_id
 
 Bools = NDArray[np.bool_]
 
@@ -164,8 +164,7 @@ def drawn_order(question_ids: Sequence[str], rng: np.random.Generator) -> NDArra
 
     The draw belongs to the ids, whatever order they are given in.
     """
-    by_id = np.empty(len(question_ids), dtype=np.intp)
-    by_id[order_by_id(question_ids)] = np.arange(len(question_ids))
+    by_id = rank_by_id(question_ids)
     return np.asarray(rng.permutation(len(question_ids))[by_id], dtype=np.intp)
 
 
