@@ -49,16 +49,6 @@ class Cache:
         if any(array.shape != shape for array in (self.passes, self.n_trials, self.cached)):
             raise InputError(f"a cache needs one entry for each of its {shape[0]} questions")
 
-    @property
-    def pass_rates(self) -> NDArray[np.float64]:
-        """Passes over trials in the window, shape (n,); NaN without a trial."""
-        return outcome_rates(self.passes, self.n_trials, missing=np.nan)
-
-    @property
-    def execution_fraction(self) -> float:
-        """Share of the questions that still have to be run."""
-        return 1.0 - float(self.cached.mean())
-
     def values(self, use: CacheUse) -> NDArray[np.float64]:
         """Score each cached question is given, shape (n,); 0 where not cached.
 
@@ -67,21 +57,15 @@ class Cache:
         """
         if use == "majority":
             return np.where(self.cached & (2 * self.passes >= self.n_trials), 1.0, 0.0)
-        if use == "rate":
-            return np.where(self.cached, self.pass_rates, 0.0)
-        raise InputError(f"`use` is {use!r}; choose 'majority' or 'rate'")
+        return np.where(self.cached, outcome_rates(self.passes, self.n_trials), 0.0)
 
 
-def window_rows(
-    matrix: ResponseMatrix, day: date, *, n_days: int = WINDOW_DAYS
-) -> NDArray[np.intp]:
-    """Rows of the runs started on the `n_days` UTC days before `day`, itself left out.
+def window_rows(matrix: ResponseMatrix, day: date) -> NDArray[np.intp]:
+    """Rows of the runs started on the seven UTC days before `day`, itself left out.
 
     Only strictly earlier days count, so that no run helps to settle itself.
     """
-    if n_days < 1:
-        raise InputError(f"`n_days` is {n_days}; a window needs at least 1 day")
-    first = day - timedelta(days=n_days)
+    first = day - timedelta(days=WINDOW_DAYS)
     days = [start.astimezone(UTC).date() for start in matrix.started_at]
     return np.array([i for i, run_day in enumerate(days) if first <= run_day < day], dtype=np.intp)
 
@@ -103,19 +87,10 @@ def build_cache(
         is written as.
     min_trials : int, optional
 
-    Raises
-    ------
-    InputError
-        If `epsilon` or `min_trials` is out of range.
-
     References
     ----------
     She and Lin 2026, section 3 (historical caching).
     """
-    if not 0.0 <= epsilon <= 0.5:
-        raise InputError(f"`epsilon` is {epsilon}; choose a share between 0 and 0.5")
-    if min_trials < 1:
-        raise InputError(f"`min_trials` is {min_trials}; it must be at least 1")
     passes = window.passes.sum(axis=0, dtype=np.int64)
     trials = window.trials.sum(axis=0, dtype=np.int64)
     limit = Fraction(repr(float(epsilon)))

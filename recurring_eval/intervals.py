@@ -67,10 +67,6 @@ class ConformalScale:
         object.__setattr__(self, "model_sd", read_only_floats(self.model_sd))
         if self.residuals.ndim != 1 or self.residuals.shape != self.model_sd.shape:
             raise InputError("`residuals` and `model_sd` must be equally long vectors")
-        if not (np.isfinite(self.residuals).all() and np.isfinite(self.model_sd).all()):
-            raise InputError("`residuals` and `model_sd` must be finite")
-        if (self.model_sd < 0).any():
-            raise InputError("`model_sd` must not be negative")
 
     @property
     def n(self) -> int:
@@ -101,13 +97,7 @@ class ConformalScale:
             The estimate; with k and n used by the provisional rule only.
         k, n : int
             Questions observed, and questions the score is the mean of.
-
-        Raises
-        ------
-        InputError
-            Unless ``0 < level < 1``.
         """
-        require_level(level)
         if self.n < MIN_RESIDUALS:
             width = provisional_half_width(self.residuals, pass_rate, k=k, n=n, level=level)
             return HalfWidth(value=width, provisional=True)
@@ -123,9 +113,7 @@ class ConformalScale:
         return HalfWidth(value=value, few_residuals=beyond)
 
 
-def conformal_scale(
-    residuals: Sequence[ReplayResidual], *, method: str, k: int, newest: int = NEWEST_RESIDUALS
-) -> ConformalScale:
+def conformal_scale(residuals: Sequence[ReplayResidual], *, method: str, k: int) -> ConformalScale:
     """Scale for the intervals of one method and k from its newest residuals.
 
     Parameters
@@ -134,9 +122,8 @@ def conformal_scale(
         Oldest first, of any methods and sizes.
     method : str
     k : int
-    newest : int, optional
     """
-    mine = [r for r in residuals if r.method == method and r.k == k][-newest:]
+    mine = [r for r in residuals if r.method == method and r.k == k][-NEWEST_RESIDUALS:]
     return ConformalScale(
         residuals=np.array([r.error for r in mine]), model_sd=np.array([r.model_sd for r in mine])
     )
@@ -184,7 +171,6 @@ def rerun_half_width(
     run_to_run_variance : float, optional
         v, from same-configuration pairs (see `run_to_run_variance`).
     """
-    require_level(level)
     z = float(stats.norm.ppf((1.0 + level) / 2.0))
     return math.sqrt(max(0.0, this_run**2 + z**2 * (added_variance + run_to_run_variance)))
 

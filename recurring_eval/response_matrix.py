@@ -77,6 +77,10 @@ class ResponseMatrix:
         """Mean over runs of passes/trials, shape (n_questions,); NaN if never answered."""
         return _mean_rate(self.passes, self.trials, axis=0)
 
+    def question_totals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Sum up passes and trials by question, each of shape (n_questions,)."""
+        return self.passes.sum(axis=0, dtype=np.int64), self.trials.sum(axis=0, dtype=np.int64)
+
     def valid_fractions(self) -> NDArray[np.float64]:
         """Share of questions with a valid verdict, shape (n_runs,)."""
         return np.asarray((self.trials > 0).mean(axis=1), dtype=np.float64)

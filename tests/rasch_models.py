@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.calibration.models import RaschModel
-from recurring_eval.subsets.stratified import difficulty_order, stratum_bounds
+from recurring_eval.subsets import difficulty_order, stratum_bounds
 
 
 def make_model(

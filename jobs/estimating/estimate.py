@@ -20,9 +20,8 @@ from recurring_eval.methods.registry import (
     method_named,
 )
 from recurring_eval.methods.replayed import ReplayMethod
-from recurring_eval.methods.scores import Scores
 from recurring_eval.methods.steps import StepMethod
-from recurring_eval.records import Flag, ScoreEstimate
+from recurring_eval.records import Flag, ScoreEstimate, Scores
 from storage.calibrations.calibrations import StoredCalibration
 from storage.calibrations.subsets import SubsetRecord
 

@@ -14,7 +14,8 @@ import numpy as np
 from jobs.replaying.data import ReplayData
 from jobs.replaying.options import ReplaySetup
 from recurring_eval.errors import InputError
-from recurring_eval.replay.engine import BudgetEstimates, FoldEstimates
+from recurring_eval.methods.replayed import MethodEstimates
+from recurring_eval.replay.engine import FoldEstimates
 from recurring_eval.replay.summary import FoldKey
 
 JOURNAL: Final = "journal.jsonl"
@@ -138,12 +139,5 @@ def _read(path: Path, mark: str) -> tuple[Done, int]:
 
 def _from_json(line: dict[str, Any]) -> tuple[FoldKey, FoldEstimates]:
     split, fold, method = line.pop("key")
-    budgets = tuple(BudgetEstimates(**_with_arrays(budget)) for budget in line.pop("budgets"))
+    budgets = tuple(MethodEstimates(**budget) for budget in line.pop("budgets"))
     return (split, fold, method), FoldEstimates(**line, budgets=budgets)
-
-
-def _with_arrays(budget: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: np.array(value) if isinstance(value, list) else value
-        for name, value in budget.items()
-    }

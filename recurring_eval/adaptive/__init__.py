@@ -1,7 +1,6 @@
 """Adaptive testing: each question is chosen in the light of the verdicts before it."""
 
 from recurring_eval.adaptive.questions import (
-    AdaptiveEstimates,
     AskableQuestions,
     askable_questions,
     estimate_scores,
@@ -11,7 +10,6 @@ from recurring_eval.adaptive.replay import ReplayedSessions, replay_sessions
 from recurring_eval.adaptive.rules import Choose, choose_by_information, choose_d_optimal
 
 __all__ = [
-    "AdaptiveEstimates",
     "AskableQuestions",
     "Choose",
     "ReplayedSessions",

@@ -1,6 +1,6 @@
 """Questions an adaptive run can ask, and its ability and score given the answers (p-IRT)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,7 @@ from recurring_eval.calibration.models import Model
 from recurring_eval.errors import InputError
 from recurring_eval.estimators.score import score_with_predictions, variance_of_score
 from recurring_eval.irt import item_information, mirt_logit, sigmoid
+from recurring_eval.records import AbilityEstimate, Scores
 from recurring_eval.validation import order_by_id
 
 Floats = NDArray[np.float64]
@@ -33,8 +34,6 @@ class AskableQuestions:
     difficulty : ndarray, shape (n,)
     prior_mean : ndarray, shape (d,)
     prior_precision : float
-    position : dict
-        Place of each id in `ids`.
     """
 
     model: Model
@@ -45,7 +44,6 @@ class AskableQuestions:
     difficulty: Floats
     prior_mean: Floats
     prior_precision: float
-    position: dict[str, int] = field(repr=False)
 
     @property
     def n_questions(self) -> int:
@@ -91,7 +89,6 @@ def askable_questions(
         difficulty=model.difficulty[order],
         prior_mean=mean,
         prior_precision=precision,
-        position={question: i for i, question in enumerate(ids)},
     )
 
 
@@ -117,41 +114,13 @@ def _priority(model: Model, tie_order: ArrayLike | None) -> NDArray[np.intp]:
     return np.argsort(ranks).astype(np.intp)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptiveEstimates:
-    """Estimated full pass rates of m runs.
-
-    Attributes
-    ----------
-    pass_rate : ndarray, shape (m,)
-        Fractions; NaN for an empty population.
-    model_sd : ndarray, shape (m,)
-        Standard deviation of the score under the model, given what was observed.
-    rerun_variance : ndarray, shape (m,)
-        Added to ``model_sd ** 2`` it gives the variance about the agent's expected
-        score, that is, about the same agent run again; may be negative.
-    theta : ndarray, shape (m, d)
-    covariance : ndarray, shape (m, d, d)
-        Inverse posterior information.
-    n_valid : ndarray of intp, shape (m,)
-        Questions answered with a valid verdict.
-    """
-
-    pass_rate: Floats
-    model_sd: Floats
-    rerun_variance: Floats
-    theta: Floats
-    covariance: Floats
-    n_valid: NDArray[np.intp]
-
-
 def estimate_scores(
     questions: AskableQuestions,
     answered: NDArray[np.intp],
     passes: Floats,
     trials: Floats,
     population: NDArray[np.bool_],
-) -> AdaptiveEstimates:
+) -> Scores:
     r"""Plug-in estimates :math:`(\sum_C y + \sum_U p(\hat\theta)) / N` of m runs.
 
     Exact, with zero model sd, when the whole population is answered.
@@ -178,15 +147,19 @@ def estimate_scores(
         np.asarray(np.linalg.inv(information), dtype=np.float64),
         slopes=questions.slopes,
     )
-    return AdaptiveEstimates(
+    n_observed = np.count_nonzero(trials, axis=1)
+    return Scores(
         pass_rate=score_with_predictions(
             sigmoid(logits(questions, theta)), full_passes, full_trials, population=population
         ),
         model_sd=variance.model_sd,
         rerun_variance=variance.rerun_variance,
-        theta=theta,
-        covariance=variance.covariance,
-        n_valid=np.count_nonzero(trials, axis=1).astype(np.intp),
+        ability=tuple(
+            AbilityEstimate(theta=at, covariance=covariance, n_observed=int(n))
+            for at, covariance, n in zip(theta, variance.covariance, n_observed, strict=True)
+        ),
+        fingerprint=questions.model.fingerprint,
+        extrapolating=np.zeros(len(theta), dtype=np.bool_),
     )
 
 

@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recurring_eval.adaptive.questions import (
-    AdaptiveEstimates,
     AskableQuestions,
-    Floats,
     estimate_scores,
     posterior_of,
 )
 from recurring_eval.adaptive.rules import Choose
 from recurring_eval.errors import InputError
+from recurring_eval.records import Scores
 from recurring_eval.validation import checked_counts, require_subset_size
 
 
@@ -28,12 +27,12 @@ class ReplayedSessions:
         Positions among the *model's* questions in the order asked; -1 after a run
         has no valid verdict left. Questions without a valid verdict are left out:
         a session replaces them at once and learns nothing.
-    estimates : tuple of AdaptiveEstimates
+    estimates : tuple of Scores
         One for each k, in the order of `ks`.
     """
 
     asked: NDArray[np.intp]
-    estimates: tuple[AdaptiveEstimates, ...]
+    estimates: tuple[Scores, ...]
 
 
 def replay_sessions(
@@ -71,67 +70,43 @@ def replay_sessions(
     InputError
         A k is not possible, or shapes and counts are not acceptable.
     """
-    successes, counts = (
+    passed, tried = (
         table[:, questions.order] for table in checked_counts(passes, trials, questions.n_questions)
     )
-    inside = counts > 0
+    inside = tried > 0
     if population is not None:
-        inside = np.broadcast_to(np.asarray(population, dtype=np.bool_), counts.shape)
+        inside = np.broadcast_to(np.asarray(population, dtype=np.bool_), tried.shape)
         inside = inside[:, questions.order]
     if not ks:
         raise InputError("`ks` needs at least one number of questions")
     for k in ks:
         require_subset_size(k, questions.n_questions)
-    sessions = _Sessions.start(successes, counts, max(ks))
-    at_k: dict[int, AdaptiveEstimates] = {}
-    for n_asked in range(max(ks) + 1):
-        if n_asked in ks:
-            at_k[n_asked] = estimate_scores(questions, *sessions.answers(n_asked), inside)
-        rows = np.flatnonzero(sessions.available.any(axis=1))
-        if n_asked == max(ks) or not len(rows):
+    available = tried > 0
+    asked = np.zeros((len(tried), max(ks)), dtype=np.intp)
+    # Of the answers, in the order of asking; no trials after the last.
+    asked_passes, asked_trials = np.zeros((2, *asked.shape))
+
+    def estimates_after(n: int) -> Scores:
+        return estimate_scores(
+            questions, asked[:, :n], asked_passes[:, :n], asked_trials[:, :n], inside
+        )
+
+    at_k: dict[int, Scores] = {}
+    for n in range(max(ks) + 1):
+        if n in ks:
+            at_k[n] = estimates_after(n)
+        rows = np.flatnonzero(available.any(axis=1))
+        if n == max(ks) or not len(rows):
             break
-        answered, successes, counts = sessions.answers(n_asked)
-        theta, information = posterior_of(questions, answered[rows], successes[rows], counts[rows])
-        chosen = choose(questions, theta, information, sessions.available[rows], 1)[:, 0]
-        sessions.record(rows, chosen, n_asked)
-    final = estimate_scores(questions, *sessions.answers(max(ks)), inside)
-    asked = np.where(sessions.asked_trials > 0, questions.order[sessions.asked], -1)
-    return ReplayedSessions(asked=asked, estimates=tuple(at_k.get(k, final) for k in ks))
-
-
-@dataclass(slots=True, kw_only=True)
-class _Sessions:
-    """Verdicts to come, and those given, of m runs."""
-
-    passes: Floats
-    trials: Floats
-    available: NDArray[np.bool_]
-    asked: NDArray[np.intp]
-    asked_passes: Floats
-    asked_trials: Floats
-
-    @classmethod
-    def start(cls, passes: Floats, trials: Floats, most: int) -> "_Sessions":
-        shape = (len(trials), most)
-        return cls(
-            passes=passes,
-            trials=trials,
-            available=trials > 0,
-            asked=np.zeros(shape, dtype=np.intp),
-            asked_passes=np.zeros(shape),
-            asked_trials=np.zeros(shape),
+        theta, information = posterior_of(
+            questions, asked[rows, :n], asked_passes[rows, :n], asked_trials[rows, :n]
         )
-
-    def answers(self, n_asked: int) -> tuple[NDArray[np.intp], Floats, Floats]:
-        """Positions, passes and trials of the first answers, each (m, n_asked)."""
-        return (
-            self.asked[:, :n_asked],
-            self.asked_passes[:, :n_asked],
-            self.asked_trials[:, :n_asked],
-        )
-
-    def record(self, rows: NDArray[np.intp], chosen: NDArray[np.intp], n_asked: int) -> None:
-        self.available[rows, chosen] = False
-        self.asked[rows, n_asked] = chosen
-        self.asked_passes[rows, n_asked] = self.passes[rows, chosen]
-        self.asked_trials[rows, n_asked] = self.trials[rows, chosen]
+        chosen = choose(questions, theta, information, available[rows], 1)[:, 0]
+        available[rows, chosen] = False
+        asked[rows, n] = chosen
+        asked_passes[rows, n], asked_trials[rows, n] = passed[rows, chosen], tried[rows, chosen]
+    final = estimates_after(max(ks))
+    return ReplayedSessions(
+        asked=np.where(asked_trials > 0, questions.order[asked], -1),
+        estimates=tuple(at_k.get(k, final) for k in ks),
+    )

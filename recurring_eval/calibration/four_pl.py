@@ -67,8 +67,8 @@ def grid_posterior(log_likelihood: Floats, grid: AbilityGrid) -> Floats:
     return np.asarray(special.softmax(log_weights, axis=-1))
 
 
-def eap(log_likelihood: Floats, grid: AbilityGrid) -> tuple[Floats, Floats]:
-    """Posterior mean and standard deviation of ability, each of shape (...).
+def eap(log_likelihood: Floats, grid: AbilityGrid) -> Floats:
+    """Posterior mean of ability, shape (...).
 
     Parameters
     ----------
@@ -80,10 +80,7 @@ def eap(log_likelihood: Floats, grid: AbilityGrid) -> tuple[Floats, Floats]:
     ----------
     Bock and Mislevy 1982; catR's grid has 33 nodes on [-4, 4].
     """
-    posterior = grid_posterior(log_likelihood, grid)
-    mean = (posterior * grid.nodes).sum(axis=-1)
-    deviation = grid.nodes - mean[..., np.newaxis]
-    return mean, np.sqrt((posterior * deviation**2).sum(axis=-1))
+    return np.asarray((grid_posterior(log_likelihood, grid) * grid.nodes).sum(axis=-1))
 
 
 FIT_NODES: Final = 41
@@ -101,16 +98,7 @@ _HALVINGS: Final = 8
 _ROUNDING: Final = 1e-10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FourPlFit:
-    """Fitted bank, and whether the iteration came to rest."""
-
-    bank: FourPl
-    converged: bool
-    n_iterations: int
-
-
-def fit_four_pl(passes: NDArray[np.integer], trials: NDArray[np.integer]) -> FourPlFit:
+def fit_four_pl(passes: NDArray[np.integer], trials: NDArray[np.integer]) -> FourPl:
     r"""Fit every item with priors, abilities integrated out over N(0, 1).
 
     ``log a ~ N(0, .5^2)``, ``b ~ N(0, 2^2)``, ``c ~ Beta(2, 18)`` and
@@ -133,17 +121,14 @@ def fit_four_pl(passes: NDArray[np.integer], trials: NDArray[np.integer]) -> Fou
     grid = AbilityGrid.trapezoid(FIT_NODES)
     parameters = _start(s, t)
     curves = _bank(parameters).probability(grid.nodes[:, np.newaxis])
-    converged = False
-    iteration = 0
-    while iteration < MAX_ITERATIONS and not converged:
-        iteration += 1
+    for _ in range(MAX_ITERATIONS):
         log_likelihood = s @ np.log(curves).T + (t - s) @ np.log1p(-curves).T
         posterior = grid_posterior(log_likelihood, grid)
         parameters = _improve(parameters, posterior.T @ s, posterior.T @ t, grid.nodes)
         before, curves = curves, _bank(parameters).probability(grid.nodes[:, np.newaxis])
-        converged = bool(np.abs(curves - before).max() <= TOLERANCE)
-    fitted = _bank(parameters[:, column.ravel()])
-    return FourPlFit(bank=fitted, converged=converged, n_iterations=iteration)
+        if np.abs(curves - before).max() <= TOLERANCE:
+            break
+    return _bank(parameters[:, column.ravel()])
 
 
 def _start(passes: Floats, trials: Floats) -> Floats:

@@ -218,6 +218,15 @@ def fit_mirt(
     )
 
 
+def refit_mirt(matrix: ResponseMatrix, *, like: MirtModel) -> MirtModel:
+    """Fit fewer runs with the settings of `like`, as far as they allow its dimensions."""
+    return fit_mirt(
+        matrix,
+        dimensions=min(like.n_dimensions, largest_dimension(matrix)),
+        discrimination_sd=like.discrimination_sd,
+    )
+
+
 def posterior_mode(objective: Objective, *, tolerance: float, max_iterations: int) -> Mode:
     """Mode reached from the factor start, in whatever rotation it comes."""
     start = factor_start(objective.passes, objective.trials, len(objective.question_precision) - 1)

@@ -4,13 +4,13 @@ The 2PL, 3PL and 4PL models of one ability are fitted by marginal likelihood and
 their posterior mean (EAP); p-IRT estimates the score.
 """
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.calibration.four_pl import AbilityGrid, FourPl, eap, fit_four_pl, grid_posterior
+from recurring_eval.calibration.four_pl import AbilityGrid, FourPl, eap, fit_four_pl
 from recurring_eval.estimators.score import score_with_predictions
 from recurring_eval.methods.replayed import ReplayMethod, Scored
 from recurring_eval.response_matrix import ResponseMatrix
@@ -24,22 +24,6 @@ _DECIMALS: Final = 12
 """Informations that agree to so many decimals are equal, and come in question order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtlasRuns:
-    """What m runs were asked and what is said of them.
-
-    Attributes
-    ----------
-    score, model_sd : ndarray, shape (m,)
-        `model_sd` is the score's posterior standard deviation under the model.
-    asked : ndarray of bool, shape (m, n)
-    """
-
-    score: Floats
-    model_sd: Floats
-    asked: NDArray[np.bool_]
-
-
 def atlas_runs(
     bank: FourPl,
     passes: NDArray[np.integer],
@@ -47,7 +31,7 @@ def atlas_runs(
     k: int,
     *,
     draws: Floats,
-) -> AtlasRuns:
+) -> Scored:
     """Ask up to k questions of each run, one at a time, and predict the rest.
 
     Ability is the posterior mean on 33 nodes with an N(0, 1) prior; the next
@@ -75,7 +59,7 @@ def atlas_runs(
     log_pass, log_fail = np.log(curves).T, np.log1p(-curves).T
     log_likelihood = np.zeros((m, ABILITY_NODES))
     asked = np.zeros((m, n), dtype=np.bool_)
-    ability, _ = eap(log_likelihood, grid)
+    ability = eap(log_likelihood, grid)
     for step in range(k):
         rows = np.flatnonzero(((trials > 0) & ~asked).any(axis=1))
         if not len(rows):
@@ -86,18 +70,11 @@ def atlas_runs(
         asked[rows, chosen] = True
         s, t = passes[rows, chosen][:, np.newaxis], trials[rows, chosen][:, np.newaxis]
         log_likelihood[rows] += s * log_pass[chosen] + (t - s) * log_fail[chosen]
-        ability[rows], _ = eap(log_likelihood[rows], grid)
-    posterior = grid_posterior(log_likelihood, grid)
-    valid = trials > 0
-    rest = np.where(valid & ~asked, 1.0, 0.0)
-    expected, noise = rest @ curves.T, rest @ (curves * (1.0 - curves)).T
-    mean = (posterior * expected).sum(axis=1, keepdims=True)
-    variance = (posterior * (noise + (expected - mean) ** 2)).sum(axis=1)
+        ability[rows] = eap(log_likelihood[rows], grid)
     predicted = bank.probability(ability[:, np.newaxis])
-    return AtlasRuns(
-        score=score_with_predictions(predicted, passes, trials, asked=asked, population=valid),
-        model_sd=np.sqrt(variance) / np.maximum(valid.sum(axis=1), 1),
-        asked=asked,
+    return Scored(
+        score=score_with_predictions(predicted, passes, trials, asked=asked, population=trials > 0),
+        observed=asked,
     )
 
 
@@ -110,27 +87,15 @@ def _one_of_the_best(offered: Floats, uniform: Floats) -> NDArray[np.intp]:
     return np.asarray(ranked[rows, place])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtlasScorer:
-    """A 4PL bank."""
-
-    bank: FourPl
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
-        """Ask each target by the information at its ability."""
-        draws = rng.random((targets.n_runs, k))
-        found = atlas_runs(self.bank, targets.passes, targets.trials, k, draws=draws)
-        return Scored(score=found.score, observed=found.asked, model_sd=found.model_sd)
-
-
-def fit_atlas(source: ResponseMatrix, rng: np.random.Generator) -> AtlasScorer:  # noqa: ARG001  nothing is drawn
-    """Fit the bank."""
-    return AtlasScorer(bank=fit_four_pl(source.passes, source.trials).bank)
+def score_atlas(bank: FourPl, targets: ResponseMatrix, k: int, rng: np.random.Generator) -> Scored:
+    """Ask each target by the information at its ability."""
+    draws = rng.random((targets.n_runs, k))
+    return atlas_runs(bank, targets.passes, targets.trials, k, draws=draws)
 
 
 ATLAS: Final = ReplayMethod(
     name="atlas",
     description="One question at a time, among the five most informative of a 4PL bank; p-IRT.",
     source="Li et al. 2026; HSPR's port",
-    fit=fit_atlas,
+    fit=lambda source, _: partial(score_atlas, fit_four_pl(source.passes, source.trials)),
 )

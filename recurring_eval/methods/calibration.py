@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.calibration.models import RaschModel
+from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.response_matrix import ResponseMatrix
 
@@ -41,22 +42,19 @@ class CalibrationRuns:
 
     def in_time_order(self) -> "CalibrationRuns":
         """Sort the runs, oldest first."""
-        matrix, known = self.matrix, self.configurations
-        rows = sorted(range(matrix.n_runs), key=lambda i: (matrix.started_at[i], matrix.run_ids[i]))
-        return replace(
-            self,
-            matrix=matrix.select_runs(np.array(rows)),
-            configurations=None if known is None else tuple(known[i] for i in rows),
-        )
+        rows, _ = self.matrix.canonical_order()
+        return self._select(rows)
 
     def earlier_half(self) -> "CalibrationRuns":
         """Keep half of the runs, rounded down; the matrix must be in time order."""
-        half = self.matrix.n_runs // 2
+        return self._select(np.arange(self.matrix.n_runs // 2))
+
+    def _select(self, rows: NDArray[np.intp]) -> "CalibrationRuns":
         known = self.configurations
         return replace(
             self,
-            matrix=self.matrix.select_runs(slice(None, half)),
-            configurations=None if known is None else known[:half],
+            matrix=self.matrix.select_runs(rows),
+            configurations=None if known is None else tuple(known[i] for i in rows),
         )
 
 
@@ -165,8 +163,11 @@ class Calibration:
         return model
 
 
-def fit_models(
-    runs: CalibrationRuns, kinds: tuple[ModelKind[Any], ...], rng: np.random.Generator
-) -> dict[str, object]:
-    """Fit several kinds one after another from one random stream."""
-    return {kind.name: kind.fit(runs, rng) for kind in kinds}
+def fit_calibration(
+    matrix: ResponseMatrix, kinds: tuple[ModelKind[Any], ...], rng: np.random.Generator
+) -> Calibration:
+    """Fit the Rasch model and several kinds, one after another from one random stream."""
+    runs = CalibrationRuns(matrix=matrix)
+    return Calibration(
+        fitted={kind.name: kind.fit(runs, rng) for kind in kinds}, rasch=fit_rasch(matrix)
+    )

@@ -15,14 +15,12 @@ from recurring_eval.adaptive import (
     posterior_of,
     replay_sessions,
 )
-from recurring_eval.adaptive.questions import AdaptiveEstimates
 from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.calibration.rasch import ABILITY_SD
 from recurring_eval.methods.calibration import Calibration
 from recurring_eval.methods.evidence import Evidence
-from recurring_eval.methods.scores import Scores
 from recurring_eval.methods.steps import Answer, Asking, ReplayedSteps
-from recurring_eval.records import AbilityEstimate
+from recurring_eval.records import Scores
 
 Model = RaschModel | MirtModel
 
@@ -63,14 +61,13 @@ class AdaptiveTest:
         )
         # Only answered columns: the others would cost time and nothing else.
         kept = np.flatnonzero(trials.any(axis=0))
-        estimates = estimate_scores(
+        return estimate_scores(
             questions,
             np.broadcast_to(kept, (len(trials), len(kept))),
             passes[:, kept],
             trials[:, kept],
             evidence.population[:, questions.order],
         )
-        return _scores(estimates, questions)
 
     def replay(
         self,
@@ -89,13 +86,11 @@ class AdaptiveTest:
             questions, passes, trials, choose=self.choose, ks=ks, population=population
         )
         found = []
-        for k, estimates in zip(ks, replayed.estimates, strict=True):
+        for k, scores in zip(ks, replayed.estimates, strict=True):
             rows, steps = np.nonzero(replayed.asked[:, :k] >= 0)
             observed = np.zeros(trials.shape, dtype=np.bool_)
             observed[rows, replayed.asked[rows, steps]] = True
-            found.append(
-                ReplayedSteps(k=k, observed=observed, scores=_scores(estimates, questions))
-            )
+            found.append(ReplayedSteps(k=k, observed=observed, scores=scores))
         return found
 
     def _questions(
@@ -142,19 +137,3 @@ class _CatAsking:
         )
         chosen = self._choose(self._questions, theta, information, self._available, n)
         return [int(question) for question in self._questions.order[chosen[0]]]
-
-
-def _scores(estimates: AdaptiveEstimates, questions: AskableQuestions) -> Scores:
-    return Scores(
-        pass_rate=estimates.pass_rate,
-        model_sd=estimates.model_sd,
-        rerun_variance=estimates.rerun_variance,
-        ability=tuple(
-            AbilityEstimate(theta=theta, covariance=covariance, n_observed=int(n))
-            for theta, covariance, n in zip(
-                estimates.theta, estimates.covariance, estimates.n_valid, strict=True
-            )
-        ),
-        fingerprint=questions.model.fingerprint,
-        extrapolating=np.zeros(len(estimates.pass_rate), dtype=np.bool_),
-    )

@@ -1,7 +1,7 @@
 """From a run's verdicts to an estimate of its full pass rate, with intervals and flags."""
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -9,28 +9,16 @@ from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.estimators import feasible_range
 from recurring_eval.intervals import ConformalScale, HalfWidth, require_level, rerun_half_width
 from recurring_eval.methods.evidence import Evidence
-from recurring_eval.methods.scores import Scores, rasch_scores
-from recurring_eval.records import Flag, ScoreEstimate
+from recurring_eval.methods.fixed import FixedMethod
+from recurring_eval.methods.steps import StepMethod
+from recurring_eval.records import Flag, ScoreEstimate, Scores
 
 LEVEL: Final = 0.9
 NO_RESIDUALS: Final = ConformalScale(residuals=np.empty(0), model_sd=np.empty(0))
 
 
-class Estimator(Protocol):
-    """A method that estimates a run from its verdicts, fixed or step by step."""
-
-    @property
-    def name(self) -> str:
-        """Name of the method."""
-        ...
-
-    def score(self, evidence: Evidence, /) -> Scores:
-        """Score every run."""
-        ...
-
-
 def estimate_score(
-    method: Estimator,
+    method: FixedMethod | StepMethod,
     evidence: Evidence,
     *,
     scale: ConformalScale = NO_RESIDUALS,
@@ -129,13 +117,13 @@ def estimate_score(
     )
 
 
-def _scores(method: Estimator, evidence: Evidence, *, exact: bool) -> Scores:
+def _scores(method: FixedMethod | StepMethod, evidence: Evidence, *, exact: bool) -> Scores:
     try:
         return method.score(evidence)
     except NotEnoughDataError:
         if exact:
             # Nothing is left to estimate, so that no further model is needed.
-            return rasch_scores(evidence, np.full(1, np.nan))
+            return evidence.rasch_scores(np.full(1, np.nan))
         raise
 
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from recurring_eval.ability import estimate_abilities
 from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
-from recurring_eval.estimators import ScoreVariance, score_variance
+from recurring_eval.estimators import score_variance
 from recurring_eval.methods.calibration import Calibration
-from recurring_eval.records import Subset
+from recurring_eval.records import AbilityEstimate, Scores, Subset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,6 @@ class Evidence:
     calibration : Calibration
     passes, trials : ndarray of int, shape (m, n)
         Zero outside the asked questions.
-    asked : ndarray of bool, shape (n,) or (m, n)
     weights : ndarray, shape (n,) or (m, n), or None
         Share of the bank each asked question of a fixed design stands for, else zero; None
         where the questions were chosen step by step.
@@ -37,7 +36,6 @@ class Evidence:
     calibration: Calibration
     passes: NDArray[np.integer]
     trials: NDArray[np.integer]
-    asked: NDArray[np.bool_]
     weights: NDArray[np.float64] | None
     population: NDArray[np.bool_]
     n_asked: NDArray[np.intp]
@@ -48,10 +46,23 @@ class Evidence:
         """Asked questions of the population with a valid verdict, shape (m, n)."""
         return (self.trials > 0) & self.population
 
-    def rasch_variance(self) -> ScoreVariance:
-        """Variance of each run's score under the Rasch model."""
-        return score_variance(
-            self.calibration.rasch, self.ability, self.trials, population=self.population
+    def rasch_scores(self, pass_rate: NDArray[np.float64]) -> Scores:
+        """Pass rates (m,) with the variances and abilities of the Rasch model."""
+        rasch = self.calibration.rasch
+        variance = score_variance(rasch, self.ability, self.trials, population=self.population)
+        n_observed = (self.trials > 0).sum(axis=1)
+        return Scores(
+            pass_rate=pass_rate,
+            model_sd=variance.model_sd,
+            rerun_variance=variance.rerun_variance,
+            ability=tuple(
+                AbilityEstimate(
+                    theta=self.ability[[i]], covariance=variance.covariance[i], n_observed=int(n)
+                )
+                for i, n in enumerate(n_observed)
+            ),
+            fingerprint=rasch.fingerprint,
+            extrapolating=np.zeros(len(pass_rate), dtype=np.bool_),
         )
 
 
@@ -94,7 +105,6 @@ def gather_evidence(
         calibration=calibration,
         passes=seen_passes,
         trials=seen_trials,
-        asked=asked,
         weights=weights,
         population=np.where(all_asked, inside & valid, inside),
         n_asked=np.asarray((asked & inside).sum(axis=-1), dtype=np.intp),

@@ -6,18 +6,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.ability import posterior_information, posterior_modes
+from recurring_eval.ability import posterior_modes
 from recurring_eval.calibration.logistic_items import (
     fit_logistic_items,
     residual_factors,
     standardised_abilities,
 )
 from recurring_eval.errors import NotEnoughDataError
-from recurring_eval.estimators.score import score_with_predictions, variance_of_score
+from recurring_eval.estimators.score import score_with_predictions
 from recurring_eval.irt import mirt_pass_probability, sigmoid, smoothed_logit
-from recurring_eval.methods.replayed import ReplayMethod, Scored
+from recurring_eval.methods.replayed import Fit, ReplayMethod, Score, Scored
 from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
-from recurring_eval.subsets.random import pass_rate_strata
+from recurring_eval.subsets import pass_rate_strata
 
 Floats = NDArray[np.float64]
 
@@ -84,14 +84,6 @@ def fit_logistic_factors(source: ResponseMatrix, *, rank: int) -> LogisticFactor
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactorScores:
-    """Estimated scores of m runs and the model's standard deviations, each (m,)."""
-
-    score: Floats
-    model_sd: Floats
-
-
 def factor_scores(
     factors: LogisticFactors,
     passes: NDArray[np.integer],
@@ -99,8 +91,8 @@ def factor_scores(
     *,
     asked: NDArray[np.bool_],
     population: NDArray[np.bool_],
-) -> FactorScores:
-    """Mean of observed outcomes and of predictions at the posterior mode.
+) -> Floats:
+    """Mean of observed outcomes and of predictions at the posterior mode, shape (m,).
 
     Coordinates have the prior N(0, 1/.25) for the ability and N(0, 1/4) for
     each residual factor.
@@ -128,71 +120,44 @@ def factor_scores(
         prior_mean=np.zeros(slopes.shape[1]),
         prior_precision=1.0,
     )
-    information = posterior_information(z, slopes, -factors.intercept, used, 1.0)
     predicted = mirt_pass_probability(z, slopes, -factors.intercept)
-    variance = variance_of_score(
-        predicted * (1.0 - predicted),
-        seen,
-        population,
-        np.asarray(np.linalg.inv(information), dtype=np.float64),
-        slopes=slopes,
-    )
-    score = score_with_predictions(predicted, passed, used, population=population)
-    return FactorScores(score=score, model_sd=variance.model_sd)
+    return score_with_predictions(predicted, passed, used, population=population)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactorScorer:
-    """Logistic items with residual factors, and how questions are drawn."""
+def _fit(*, stratified: bool) -> Fit:
+    """Learn the items from the source, to ask random questions or such inside strata."""
 
-    factors: LogisticFactors
-    passes: NDArray[np.int64]
-    trials: NDArray[np.int64]
-    stratified: bool
+    def fit(source: ResponseMatrix, _rng: np.random.Generator) -> Score:
+        factors = fit_logistic_factors(source, rank=RANK)
 
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
-        """Draw one set of questions for all targets and predict the rest."""
-        if self.stratified:
-            asked = pass_rate_strata(self.passes, self.trials, k, rng=rng) > 0
-        else:
-            asked = np.zeros(targets.n_questions, dtype=np.bool_)
-            asked[rng.permutation(targets.n_questions)[:k]] = True
-        valid = targets.trials > 0
-        found = factor_scores(
-            self.factors, targets.passes, targets.trials, asked=asked, population=valid
-        )
-        return Scored(score=found.score, observed=valid & asked, model_sd=found.model_sd)
+        def score(targets: ResponseMatrix, k: int, rng: np.random.Generator) -> Scored:
+            """Draw one set of questions for all targets and predict the rest."""
+            if stratified:
+                asked = pass_rate_strata(*source.question_totals(), k, rng=rng) > 0
+            else:
+                asked = np.zeros(targets.n_questions, dtype=np.bool_)
+                asked[rng.permutation(targets.n_questions)[:k]] = True
+            valid = targets.trials > 0
+            found = factor_scores(
+                factors, targets.passes, targets.trials, asked=asked, population=valid
+            )
+            return Scored(score=found, observed=valid & asked)
 
+        return score
 
-def fit_random_factors(source: ResponseMatrix, rng: np.random.Generator) -> FactorScorer:  # noqa: ARG001  questions are drawn later
-    """Fit the items and factors."""
-    return _factor_scorer(source, stratified=False)
-
-
-def fit_stratified_factors(source: ResponseMatrix, rng: np.random.Generator) -> FactorScorer:  # noqa: ARG001  questions are drawn later
-    """Fit the items and factors."""
-    return _factor_scorer(source, stratified=True)
-
-
-def _factor_scorer(source: ResponseMatrix, *, stratified: bool) -> FactorScorer:
-    return FactorScorer(
-        factors=fit_logistic_factors(source, rank=RANK),
-        passes=source.passes.sum(axis=0, dtype=np.int64),
-        trials=source.trials.sum(axis=0, dtype=np.int64),
-        stratified=stratified,
-    )
+    return fit
 
 
 RANDOM_FACTORS: Final = ReplayMethod(
     name="random+factors",
     description="Random questions; logistic items with four residual factors predict the others.",
     source="HSPR's item model",
-    fit=fit_random_factors,
+    fit=_fit(stratified=False),
 )
 
 STRATIFIED_RANDOM_FACTORS: Final = ReplayMethod(
     name="stratified-random+factors",
     description="Random questions inside pass-rate strata; the same items predict the others.",
     source="HSPR's item model",
-    fit=fit_stratified_factors,
+    fit=_fit(stratified=True),
 )

@@ -1,6 +1,7 @@
 """Factorized Active Querying: randomised questions, pro-active inference, no replacement."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -21,27 +22,14 @@ class FaqSettings:
 
     Attributes
     ----------
-    sharpness : float
-        beta_0, exponent of the sampling weights.
-    rho, gamma : float
-        Shares of the budget over which the active part fades and the
-        sharpness rises.
+    rho : float
+        Share of the budget over which the active part fades.
     tau : float
         Share of uniform sampling, in (0, 1], which keeps every chance positive.
     """
 
-    sharpness: float = 1.0
     rho: float = 0.0
-    gamma: float = 0.0
     tau: float = 0.25
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaqRuns:
-    """Estimates of m runs, shape (m,), and the questions asked, bool (m, n)."""
-
-    score: Floats
-    asked: NDArray[np.bool_]
 
 
 PUBLISHED: Final = FaqSettings()
@@ -78,9 +66,6 @@ def sampling_chances(
     weight = np.where(population, p * (1.0 - p), 0.0)
     size = population.sum(axis=1, keepdims=True)
     active = max(0.0, 1.0 - step / (settings.rho * budget)) if settings.rho > 0 else 0.0
-    sharpness = settings.sharpness
-    if settings.gamma > 0:
-        sharpness *= min(step / (settings.gamma * budget), 1.0)
     h = _normalised(np.sqrt(weight))
     if active > 0:
         gradient = _products(weight, factors.T) / size
@@ -89,7 +74,7 @@ def sampling_chances(
         own = (spread * factors).sum(axis=-1)
         gain = weight * along**2 / (1.0 + weight * own)
         h = (1.0 - active) * h + active * _normalised(gain)
-    h = np.where(population, h**sharpness, 0.0)
+    h = np.where(population, h, 0.0)
     q = (1.0 - settings.tau) * _normalised(h) + settings.tau * population / size
     return _normalised(np.where(unseen, q, 0.0))
 
@@ -156,7 +141,7 @@ def faq_runs(
     *,
     draws: Floats,
     settings: FaqSettings = PUBLISHED,
-) -> FaqRuns:
+) -> Scored:
     """Ask k questions of each run, one at a time, and average the steps' guesses.
 
     No interval is given: the published one is not valid without replacement.
@@ -213,7 +198,7 @@ def faq_runs(
         )
         asked[rows, chosen] = True
     score = np.divide(total, n_steps, out=np.full(m, np.nan), where=n_steps > 0)
-    return FaqRuns(score=score, asked=asked)
+    return Scored(score=score, observed=asked)
 
 
 def _draw(chances: Floats, uniform: Floats) -> NDArray[np.intp]:
@@ -234,35 +219,27 @@ def _products(vectors: Floats, matrix: Floats) -> Floats:
     return np.asarray(np.matmul(matrix, vectors[..., np.newaxis])[..., 0])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaqScorer:
-    """Question factors, and the spread of the source runs' factors as prior."""
-
-    factors: Factorisation
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
-        """Ask each target its own randomised questions."""
-        runs = self.factors.runs
-        found = faq_runs(
-            self.factors.questions,
-            runs.mean(axis=0),
-            np.atleast_2d(np.cov(runs, rowvar=False)),
-            outcome_rates(targets.passes, targets.trials),
-            targets.trials > 0,
-            k,
-            draws=rng.random((targets.n_runs, k)),
-        )
-        return Scored(score=found.score, observed=found.asked)
-
-
-def fit_faq(source: ResponseMatrix, rng: np.random.Generator) -> FaqScorer:
-    """Factorise the source; `rng` shares its cells out to the validation folds."""
-    return FaqScorer(factors=select_factorisation(source.passes, source.trials, rng=rng))
+def score_faq(
+    factors: Factorisation, targets: ResponseMatrix, k: int, rng: np.random.Generator
+) -> Scored:
+    """Ask each target its own randomised questions; the source runs' factors are the prior."""
+    runs = factors.runs
+    return faq_runs(
+        factors.questions,
+        runs.mean(axis=0),
+        np.atleast_2d(np.cov(runs, rowvar=False)),
+        outcome_rates(targets.passes, targets.trials),
+        targets.trials > 0,
+        k,
+        draws=rng.random((targets.n_runs, k)),
+    )
 
 
 FAQ: Final = ReplayMethod(
     name="faq",
     description="Questions drawn by a factor model, without replacement; pro-active inference.",
     source="Wu, Nair and Candès 2026; HSPR's port, corrected",
-    fit=fit_faq,
+    fit=lambda source, rng: partial(
+        score_faq, select_factorisation(source.passes, source.trials, rng=rng)
+    ),
 )

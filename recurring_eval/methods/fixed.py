@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.calibration.models import RaschModel
-from recurring_eval.calibration.rasch import fit_rasch
 from recurring_eval.errors import InputError
 from recurring_eval.estimators import (
     STRATA_DIVISOR,
@@ -22,12 +22,11 @@ from recurring_eval.methods.calibration import (
     Calibration,
     CalibrationRuns,
     ModelKind,
-    fit_models,
+    fit_calibration,
 )
 from recurring_eval.methods.evidence import Evidence, aligned_weights, gather_evidence
-from recurring_eval.methods.replayed import PreparedMethod, Scored, Scorer, prepare
-from recurring_eval.methods.scores import Scores, rasch_scores
-from recurring_eval.records import Subset
+from recurring_eval.methods.replayed import PreparedMethod, Score, Scored, prepare
+from recurring_eval.records import Scores, Subset
 from recurring_eval.response_matrix import ResponseMatrix
 
 
@@ -103,37 +102,28 @@ class FixedMethod:
         """
         if evidence.weights is None:
             raise InputError(f"method {self.name!r} needs the subset that was asked")
-        return rasch_scores(evidence, self.estimate(evidence))
-
-    def fit_scorer(self, source: ResponseMatrix, rng: np.random.Generator) -> Scorer:
-        """Fit the models on source runs in canonical order, for a replay."""
-        fitted = fit_models(CalibrationRuns(matrix=source), self.models, rng)
-        calibration = Calibration(rasch=fit_rasch(source), fitted=fitted)
-        return _FixedScorer(method=self, calibration=calibration)
+        return evidence.rasch_scores(self.estimate(evidence))
 
     def prepare(self, source: ResponseMatrix, *, rng: np.random.Generator) -> PreparedMethod:
         """Learn from source runs alone."""
-        return prepare(self.fit_scorer, source, rng)
+        return prepare(self._fit, source, rng)
 
+    def _fit(self, source: ResponseMatrix, rng: np.random.Generator) -> Score:
+        return partial(self._replay, fit_calibration(source, self.models, rng))
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FixedScorer:
-    method: FixedMethod
-    calibration: Calibration
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
+    def _replay(
+        self, calibration: Calibration, targets: ResponseMatrix, k: int, rng: np.random.Generator
+    ) -> Scored:
         """Choose one subset for all targets and estimate each from its verdicts on it."""
-        rasch = self.calibration.rasch
-        subset = self.method.choose(rasch, "replay", k, rng=rng)
+        subset = self.choose(calibration.rasch, "replay", k, rng=rng)
         evidence = gather_evidence(
-            self.calibration,
+            calibration,
             targets.passes,
             targets.trials,
-            weights=aligned_weights(rasch, subset),
+            weights=aligned_weights(calibration.rasch, subset),
             population=targets.trials > 0,
         )
-        scores = self.method.score(evidence)
-        return Scored(score=scores.pass_rate, observed=evidence.observed, model_sd=scores.model_sd)
+        return Scored(score=self.score(evidence).pass_rate, observed=evidence.observed)
 
 
 def _fit_gpirt(runs: CalibrationRuns, rng: np.random.Generator) -> GpirtConstants:

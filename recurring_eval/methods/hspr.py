@@ -25,9 +25,9 @@ from recurring_eval.hspr.selection import best_candidate
 from recurring_eval.methods.calibration import Arrays, Calibration, CalibrationRuns, ModelKind
 from recurring_eval.methods.evidence import Evidence
 from recurring_eval.methods.replayed import ReplayMethod
-from recurring_eval.methods.scores import Scores, joined, rasch_scores
-from recurring_eval.methods.steps import Answer, Asking, StepMethod, replay_one_by_one
+from recurring_eval.methods.steps import Answer, Asking, StepMethod, joined, replay_one_by_one
 from recurring_eval.one_thread import one_thread
+from recurring_eval.records import Scores
 
 STAGED: Final = "staged"
 AVERAGE: Final = "average"
@@ -203,7 +203,7 @@ def _score_run(evidence: Evidence, fitted: HsprCalibration, row: int) -> Scores:
         ability=evidence.ability[[row]],
     )
     if not one.population.any():
-        return rasch_scores(one, np.array([np.nan]))
+        return one.rasch_scores(np.array([np.nan]))
     scored = score_answers(
         fitted.model, fitted.config, one.passes[0], one.trials[0], population=one.population[0]
     )
@@ -242,6 +242,6 @@ HSPR_STAGED: Final = ReplayMethod(
     name="hspr-staged",
     description="The same with rank, concentration and acquisition selected on the sources.",
     source="HSPR",
-    fit=replace(HSPR, models=(replace(HSPR_SOURCES, fit=_fit_staged),)).fit_scorer,
+    fit=replace(HSPR, models=(replace(HSPR_SOURCES, fit=_fit_staged),)).fit,
 )
 """As published; nights select in the same way with ``hspr = "staged"``."""

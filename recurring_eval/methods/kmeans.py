@@ -1,7 +1,6 @@
 """Anchor questions: the most central question of each cluster of similar questions."""
 
 import warnings
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
@@ -10,23 +9,15 @@ from numpy.typing import NDArray
 
 from recurring_eval.ability import estimate_abilities
 from recurring_eval.calibration import fit_rasch
-from recurring_eval.calibration.mirt import fit_mirt, largest_dimension
+from recurring_eval.calibration.mirt import refit_mirt
 from recurring_eval.calibration.mirt_selection import select_mirt
 from recurring_eval.calibration.models import MirtModel, RaschModel
-from recurring_eval.estimators import (
-    GpirtConstants,
-    fit_gpirt_constants,
-    gpirt_score,
-    weighted_score,
-)
+from recurring_eval.estimators import fit_gpirt_constants, gpirt_score, weighted_score
 from recurring_eval.irt import imputed_rates
-from recurring_eval.methods.evidence import aligned_weights
-from recurring_eval.methods.replayed import ReplayMethod, Scored
+from recurring_eval.methods.replayed import Fit, ReplayMethod, Score, Scored
 from recurring_eval.one_thread import one_thread
-from recurring_eval.records import Subset
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.subsets.stratified import subset_of
-from recurring_eval.validation import order_by_id, require_subset_size
+from recurring_eval.validation import require_subset_size
 
 Floats = NDArray[np.float64]
 
@@ -103,162 +94,75 @@ def _anchors_per_cluster(sizes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
     return anchors
 
 
-IRT_DESIGN: Final = "irt-kmeans"
-"""Design name, part of a subset's hash."""
-
 _DECIMALS: Final = 6
 """As in model fingerprints, so that equal questions are equal whatever the rounding."""
 
 
-def irt_kmeans_subset(
-    model: MirtModel, bank_version: str, k: int, *, rng: np.random.Generator, seed: int = 0
-) -> Subset:
-    """Choose k anchors by K-means on each question's discriminations and difficulty.
-
-    Parameters
-    ----------
-    model : MirtModel
-        Its questions are the bank; their order has no effect.
-    bank_version : str
-    k : int
-    rng : numpy.random.Generator
-    seed : int, optional
-        Recorded in the subset; the seed that `rng` was made from.
+def parameter_vectors(model: MirtModel) -> Floats:
+    """Discriminations and difficulty of each question, shape (n, d + 1).
 
     References
     ----------
     Maia Polo et al. 2024 (IRT anchors); She and Lin 2026, IRT features.
     """
-    by_key = order_by_id(model.question_ids)
-    vectors = np.column_stack([model.discrimination, model.difficulty])[by_key]
-    weights = anchor_weights(np.round(vectors, _DECIMALS), k, rng=rng)
-    chosen = np.flatnonzero(weights)
-    return subset_of(
-        model, bank_version, by_key[chosen], weights[chosen], seed=seed, design=IRT_DESIGN
-    )
+    parameters = np.column_stack([model.discrimination, model.difficulty])
+    return np.asarray(np.round(parameters, _DECIMALS), dtype=np.float64)
 
 
-RESPONSE_DESIGN: Final = "response-kmeans"
-"""Design name, part of a subset's hash."""
+def response_vectors(source: ResponseMatrix, model: RaschModel) -> Floats:
+    """Pass rate of each question in every run of the source, shape (n, m).
 
-
-def response_kmeans_subset(
-    matrix: ResponseMatrix,
-    model: RaschModel,
-    bank_version: str,
-    k: int,
-    *,
-    rng: np.random.Generator,
-    seed: int = 0,
-) -> Subset:
-    """Choose k anchors by K-means on the questions' verdicts in the history.
-
-    A question's vector has its pass rate in every run. Missing cells are
-    imputed with the Rasch model's probability of a pass, never counted as fails.
-
-    Parameters
-    ----------
-    matrix : ResponseMatrix
-        Calibration runs; the order of rows and columns has no effect.
-    model : RaschModel
-        Fitted on `matrix`.
-    bank_version : str
-    k : int
-    rng : numpy.random.Generator
-    seed : int, optional
-        Recorded in the subset; the seed that `rng` was made from.
+    Missing cells are imputed with the probability of a pass by the Rasch `model` of the source,
+    never counted as fails.
 
     References
     ----------
     Maia Polo et al. 2024 (correctness anchors); She and Lin 2026, historical responses.
     """
-    history = matrix.in_canonical_order()
-    ability = dict(zip(model.run_ids, model.ability, strict=True))
-    difficulty = dict(zip(model.question_ids, model.difficulty, strict=True))
-    rates = imputed_rates(
-        history.passes,
-        history.trials,
-        ability=np.array([ability[run] for run in history.run_ids]),
-        difficulty=np.array([difficulty[question] for question in history.question_ids]),
-    )
-    weights = anchor_weights(rates.T, k, rng=rng)
-    place = {question: j for j, question in enumerate(model.question_ids)}
-    chosen = np.flatnonzero(weights)
-    positions = np.array([place[history.question_ids[j]] for j in chosen], dtype=np.intp)
-    return subset_of(
-        model, bank_version, positions, weights[chosen], seed=seed, design=RESPONSE_DESIGN
-    )
+    return imputed_rates(
+        source.passes, source.trials, ability=model.ability, difficulty=model.difficulty
+    ).T
 
 
 Features = Literal["responses", "parameters"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KmeansScorer:
-    """What anchors are chosen by, and the model of gp-IRT where it is used."""
+def _fit(features: Features, *, gpirt: bool) -> Fit:
+    """Learn what anchors are chosen by and, for gp-IRT, the model and constants."""
 
-    features: Features
-    source: ResponseMatrix
-    rasch: RaschModel
-    mirt: MirtModel | None
-    gpirt: GpirtConstants | None
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
-        """Choose one set of anchors for all targets and estimate each from its verdicts."""
-        weights = aligned_weights(self.rasch, self._anchors(k, rng))
-        valid = targets.trials > 0
-        if self.mirt is None or self.gpirt is None:
-            score = weighted_score(targets.passes, targets.trials, weights)
-        else:
-            asked = weights > 0
-            passes, trials = np.where(asked, targets.passes, 0), np.where(asked, targets.trials, 0)
-            score = gpirt_score(
-                self.mirt,
-                estimate_abilities(self.mirt, passes, trials),
-                passes,
-                trials,
-                weights=weights,
-                constants=self.gpirt,
-                population=valid,
-            )
-        return Scored(score=score, observed=valid & (weights > 0))
-
-    def _anchors(self, k: int, rng: np.random.Generator) -> Subset:
-        if self.features == "parameters" and self.mirt is not None:
-            return irt_kmeans_subset(self.mirt, "replay", k, rng=rng)
-        return response_kmeans_subset(self.source, self.rasch, "replay", k, rng=rng)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitKmeans:
-    """Calibrates what anchors and estimator need."""
-
-    features: Features
-    gpirt: bool
-
-    def __call__(self, source: ResponseMatrix, rng: np.random.Generator) -> KmeansScorer:
-        """Fit the models; `rng` draws held-out cells."""
-        needs_mirt = self.gpirt or self.features == "parameters"
-        mirt = select_mirt(source, rng=rng) if needs_mirt else None
+    def fit(source: ResponseMatrix, rng: np.random.Generator) -> Score:
+        mirt = select_mirt(source, rng=rng) if gpirt or features == "parameters" else None
         constants = None
-        if self.gpirt and mirt is not None:
-            constants = fit_gpirt_constants(source, rng=rng, fit=partial(_refit, like=mirt))
-        return KmeansScorer(
-            features=self.features,
-            source=source,
-            rasch=fit_rasch(source),
-            mirt=mirt,
-            gpirt=constants,
-        )
+        if gpirt and mirt is not None:
+            refit_earlier = partial(refit_mirt, like=mirt)
+            constants = fit_gpirt_constants(source, rng=rng, fit=refit_earlier)
+        if features == "parameters" and mirt is not None:
+            vectors = parameter_vectors(mirt)
+        else:
+            vectors = response_vectors(source, fit_rasch(source))
 
+        def score(targets: ResponseMatrix, k: int, rng: np.random.Generator) -> Scored:
+            """Choose one set of anchors for all targets and estimate each from its verdicts."""
+            weights = anchor_weights(vectors, k, rng=rng)
+            asked, valid = weights > 0, targets.trials > 0
+            if mirt is None or constants is None:
+                found = weighted_score(targets.passes, targets.trials, weights)
+            else:
+                passes, trials = (np.where(asked, t, 0) for t in (targets.passes, targets.trials))
+                found = gpirt_score(
+                    mirt,
+                    estimate_abilities(mirt, passes, trials),
+                    passes,
+                    trials,
+                    weights=weights,
+                    constants=constants,
+                    population=valid,
+                )
+            return Scored(score=found, observed=valid & asked)
 
-def _refit(earlier: ResponseMatrix, *, like: MirtModel) -> MirtModel:
-    """Fit fewer runs with the settings of `like`, as far as they allow its dimensions."""
-    return fit_mirt(
-        earlier,
-        dimensions=min(like.n_dimensions, largest_dimension(earlier)),
-        discrimination_sd=like.discrimination_sd,
-    )
+        return score
+
+    return fit
 
 
 def _method(name: str, features: Features, *, gpirt: bool, description: str) -> ReplayMethod:
@@ -266,7 +170,7 @@ def _method(name: str, features: Features, *, gpirt: bool, description: str) -> 
         name=name,
         description=description,
         source="Maia Polo et al. 2024; She and Lin 2026",
-        fit=FitKmeans(features=features, gpirt=gpirt),
+        fit=_fit(features, gpirt=gpirt),
         aliases=() if gpirt else (f"{name}+weighted",),
     )
 

@@ -6,30 +6,16 @@ from typing import Final
 import numpy as np
 
 from recurring_eval.adaptive import choose_d_optimal
-from recurring_eval.calibration.mirt import fit_mirt, largest_dimension
+from recurring_eval.calibration.mirt import refit_mirt
 from recurring_eval.calibration.mirt_selection import select_mirt
 from recurring_eval.calibration.models import MirtModel, RaschModel
-from recurring_eval.methods.calibration import Arrays, Calibration, CalibrationRuns, ModelKind
+from recurring_eval.methods.calibration import Arrays, Calibration, ModelKind
 from recurring_eval.methods.cat import AdaptiveTest
 from recurring_eval.methods.replayed import ReplayMethod
 from recurring_eval.methods.steps import StepMethod
 
 MIN_RUNS: Final = 80
 """With fewer runs methods of one ability are as good: k = 100 on the simulator."""
-
-
-def fit(runs: CalibrationRuns, rng: np.random.Generator) -> MirtModel:
-    """Fit with the number of abilities and the discrimination SD that predict best."""
-    return select_mirt(runs.matrix, n_threads=runs.n_threads, rng=rng)
-
-
-def refit(runs: CalibrationRuns, like: MirtModel, _rng: np.random.Generator) -> MirtModel:
-    """Fit fewer runs with the same discrimination SD and, where they allow it, abilities."""
-    return fit_mirt(
-        runs.matrix,
-        dimensions=min(like.n_dimensions, largest_dimension(runs.matrix)),
-        discrimination_sd=like.discrimination_sd,
-    )
 
 
 def to_arrays(model: MirtModel) -> Arrays:
@@ -85,8 +71,8 @@ def describe(model: MirtModel) -> str:
 MIRT: Final = ModelKind(
     name="mirt",
     title="M2PL",
-    fit=fit,
-    refit=refit,
+    fit=lambda runs, rng: select_mirt(runs.matrix, n_threads=runs.n_threads, rng=rng),
+    refit=lambda runs, like, _: refit_mirt(runs.matrix, like=like),
     to_arrays=to_arrays,
     from_arrays=from_arrays,
     describe=describe,
@@ -125,5 +111,5 @@ MIRT_CAT_STANDARD_PRIOR: Final = ReplayMethod(
         begin=_STANDARD_PRIOR.begin,
         score=_STANDARD_PRIOR.score,
         replay=_STANDARD_PRIOR.replay,
-    ).fit_scorer,
+    ).fit,
 )

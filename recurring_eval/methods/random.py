@@ -1,4 +1,4 @@
-"""Uniform random questions."""
+"""Random questions: of the whole bank, or inside strata of the historical pass rate."""
 
 from functools import partial
 from typing import Final
@@ -7,11 +7,13 @@ import numpy as np
 
 from recurring_eval.calibration.models import RaschModel
 from recurring_eval.errors import InputError
-from recurring_eval.estimators import RANDOM_DIVISOR
+from recurring_eval.estimators import RANDOM_DIVISOR, weighted_score
 from recurring_eval.methods.fixed import GPIRT, FixedMethod, gpirt, pirt, weighted
+from recurring_eval.methods.replayed import ReplayMethod, Scored
 from recurring_eval.records import Subset
+from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.subsets import RANDOM as RANDOM_DESIGN
-from recurring_eval.subsets import random_subset
+from recurring_eval.subsets import pass_rate_strata, random_subset
 
 
 def choose(
@@ -52,4 +54,24 @@ RANDOM_GPIRT: Final = FixedMethod(
     choose=choose,
     estimate=partial(gpirt, design_divisor=RANDOM_DIVISOR),
     models=(GPIRT,),
+)
+
+
+def score_strata(
+    source: ResponseMatrix, targets: ResponseMatrix, k: int, rng: np.random.Generator
+) -> Scored:
+    """Draw one set of questions for all targets; weighted mean of the valid outcomes."""
+    weights = pass_rate_strata(*source.question_totals(), k, rng=rng)
+    return Scored(
+        score=weighted_score(targets.passes, targets.trials, weights),
+        observed=(targets.trials > 0) & (weights > 0),
+    )
+
+
+STRATIFIED_RANDOM: Final = ReplayMethod(
+    name="stratified-random",
+    description="Random questions inside ten strata of the historical pass rate, weighted.",
+    source="HSPR's baseline",
+    fit=lambda source, _: partial(score_strata, source),
+    aliases=("stratified-random+weighted",),
 )

@@ -17,13 +17,12 @@ from recurring_eval.methods.kmeans import (
     RESPONSE_KMEANS_GPIRT,
 )
 from recurring_eval.methods.mirt_cat import MIRT_CAT, MIRT_CAT_STANDARD_PRIOR
-from recurring_eval.methods.random import RANDOM, RANDOM_GPIRT, RANDOM_PIRT
+from recurring_eval.methods.random import RANDOM, RANDOM_GPIRT, RANDOM_PIRT, STRATIFIED_RANDOM
 from recurring_eval.methods.rasch_cat import RASCH_CAT
 from recurring_eval.methods.regressions import AIPW, MIDRANGE, MIDRANGE_RIDGE, RSL
 from recurring_eval.methods.replayed import ReplayMethod
 from recurring_eval.methods.steps import StepMethod
 from recurring_eval.methods.stratified import STRATIFIED, STRATIFIED_GPIRT, STRATIFIED_PIRT
-from recurring_eval.methods.stratified_random import STRATIFIED_RANDOM
 
 Method = FixedMethod | StepMethod | ReplayMethod
 

@@ -1,6 +1,7 @@
 """Baselines that regress on verdicts: Mid-Range, Random-Sampling-Learn and AIPW."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -99,14 +100,6 @@ Floats = NDArray[np.float64]
 PENALTY: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AipwEstimates:
-    """Estimated scores of m runs and their standard errors, each of shape (m,)."""
-
-    score: Floats
-    standard_error: Floats
-
-
 def aipw_score(
     outcomes: Floats, fitted_asked: Floats, fitted_rest: Floats, *, residuals: Floats | None = None
 ) -> float:
@@ -141,7 +134,7 @@ def aipw_scores(
     rates: Floats,
     observed: NDArray[np.bool_],
     population: NDArray[np.bool_],
-) -> AipwEstimates:
+) -> tuple[Floats, Floats]:
     """Estimate many runs, each by a ridge regression of its own outcomes.
 
     Residuals are leave-one-out, in closed form.
@@ -157,7 +150,7 @@ def aipw_scores(
 
     Returns
     -------
-    AipwEstimates
+    score, standard_error : ndarray, shape (m,)
         NaN for a run without an observed question; the standard error is NaN
         with fewer than two.
     """
@@ -180,7 +173,7 @@ def aipw_scores(
             )
             if n_asked > 1:
                 error[row] = np.sqrt((1.0 - n_asked / n) * residual.var(ddof=1) / n_asked)
-    return AipwEstimates(score=score, standard_error=error)
+    return score, error
 
 
 def _ridge(features: Floats, outcomes: Floats, asked: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -217,8 +210,7 @@ class Source:
 
     def midrange(self, k: int) -> NDArray[np.intp]:
         """Positions of the k questions with pass rates nearest one half."""
-        passes = self.runs.passes.sum(axis=0, dtype=np.int64)
-        return midrange_questions(passes, self.runs.trials.sum(axis=0, dtype=np.int64), k)
+        return midrange_questions(*self.runs.question_totals(), k)
 
 
 def observed_on(targets: ResponseMatrix, chosen: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -235,106 +227,72 @@ def _target_rates(source: Source, targets: ResponseMatrix, observed: NDArray[np.
     return imputed_rates(passes, trials, ability=ability, difficulty=source.model.difficulty)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MidrangeScorer:
-    """Plain mean over the questions nearest one half."""
-
-    source: Source
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:  # noqa: ARG002  nothing is drawn
-        """Average the valid outcomes."""
-        observed = observed_on(targets, self.source.midrange(k))
-        score = weighted_score(targets.passes, targets.trials, observed.astype(np.float64))
-        return Scored(score=score, observed=observed)
+def score_midrange(
+    source: Source, targets: ResponseMatrix, k: int, _rng: np.random.Generator
+) -> Scored:
+    """Average the valid outcomes on the questions nearest one half."""
+    observed = observed_on(targets, source.midrange(k))
+    score = weighted_score(targets.passes, targets.trials, observed.astype(np.float64))
+    return Scored(score=score, observed=observed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RidgeScorer:
-    """Ridge regression of scores on the chosen questions."""
-
-    source: Source
-    at_random: bool
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
-        """Fit on the source's verdicts on the chosen questions, predict every target."""
-        n = targets.n_questions
-        chosen = rng.permutation(n)[:k] if self.at_random else self.source.midrange(k)
-        observed = observed_on(targets, chosen)
-        score = ridge_scores(
-            self.source.rates[:, chosen],
-            self.source.runs.pass_rates(),
-            _target_rates(self.source, targets, observed)[:, chosen],
-        )
-        return Scored(score=score, observed=observed)
+def score_midrange_ridge(
+    source: Source, targets: ResponseMatrix, k: int, _rng: np.random.Generator
+) -> Scored:
+    """Regress scores on the questions nearest one half."""
+    return _ridge_on(source, targets, source.midrange(k))
 
 
-def fit_midrange(source: ResponseMatrix, rng: np.random.Generator) -> MidrangeScorer:  # noqa: ARG001  nothing is drawn
-    """Count the source."""
-    return MidrangeScorer(source=Source.of(source))
+def score_rsl(source: Source, targets: ResponseMatrix, k: int, rng: np.random.Generator) -> Scored:
+    """Regress scores on random questions."""
+    return _ridge_on(source, targets, rng.permutation(targets.n_questions)[:k])
 
 
-def fit_midrange_ridge(source: ResponseMatrix, rng: np.random.Generator) -> RidgeScorer:  # noqa: ARG001  nothing is drawn
-    """Fill the source's cells."""
-    return RidgeScorer(source=Source.of(source), at_random=False)
+def _ridge_on(source: Source, targets: ResponseMatrix, chosen: NDArray[np.intp]) -> Scored:
+    """Fit on the source's verdicts on the chosen questions, predict every target."""
+    observed = observed_on(targets, chosen)
+    score = ridge_scores(
+        source.rates[:, chosen],
+        source.runs.pass_rates(),
+        _target_rates(source, targets, observed)[:, chosen],
+    )
+    return Scored(score=score, observed=observed)
 
 
-def fit_rsl(source: ResponseMatrix, rng: np.random.Generator) -> RidgeScorer:  # noqa: ARG001  questions are drawn later
-    """Fill the source's cells."""
-    return RidgeScorer(source=Source.of(source), at_random=True)
+def score_aipw(source: Source, targets: ResponseMatrix, k: int, rng: np.random.Generator) -> Scored:
+    """Estimate each target on random questions, with a normal interval from its residuals."""
+    observed = observed_on(targets, rng.permutation(targets.n_questions)[:k])
+    rates = outcome_rates(targets.passes, targets.trials)
+    score, error = aipw_scores(source.rates.T, rates, observed, targets.trials > 0)
+    half = stats.norm.ppf((1.0 + LEVEL) / 2.0) * error
+    return Scored(score=score, observed=observed, low=score - half, high=score + half)
 
 
 MIDRANGE: Final = ReplayMethod(
     name="midrange",
     description="Questions passed about half of the time and their plain mean, for ranking.",
     source="Ndzomga 2026",
-    fit=fit_midrange,
+    fit=lambda runs, _: partial(score_midrange, Source.of(runs)),
 )
 
 MIDRANGE_RIDGE: Final = ReplayMethod(
     name="midrange-ridge",
     description="The same questions; a ridge regression maps their outcomes to scores.",
     source="Ndzomga 2026, with HSPR's ridge",
-    fit=fit_midrange_ridge,
+    fit=lambda runs, _: partial(score_midrange_ridge, Source.of(runs)),
 )
 
 RSL: Final = ReplayMethod(
     name="rsl",
     description="Random questions; a ridge regression maps their outcomes to scores.",
     source="Zhang, Dorner and Hardt 2025",
-    fit=fit_rsl,
+    fit=lambda runs, _: partial(score_rsl, Source.of(runs)),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AipwScorer:
-    """Random questions, and a regression of each target's own outcomes."""
-
-    source: Source
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
-        """Estimate each target, with a normal interval from its residuals."""
-        observed = observed_on(targets, rng.permutation(targets.n_questions)[:k])
-        valid = targets.trials > 0
-        rates = outcome_rates(targets.passes, targets.trials)
-        found = aipw_scores(self.source.rates.T, rates, observed, valid)
-        half = stats.norm.ppf((1.0 + LEVEL) / 2.0) * found.standard_error
-        return Scored(
-            score=found.score,
-            observed=observed,
-            model_sd=found.standard_error,
-            low=found.score - half,
-            high=found.score + half,
-        )
-
-
-def fit_aipw(source: ResponseMatrix, rng: np.random.Generator) -> AipwScorer:  # noqa: ARG001  questions are drawn later
-    """Fill the source's cells."""
-    return AipwScorer(source=Source.of(source))
 
 
 AIPW: Final = ReplayMethod(
     name="aipw",
     description="Random questions; a regression over questions corrected by its own errors.",
     source="Zhang, Dorner and Hardt 2025, finite-population form",
-    fit=fit_aipw,
+    fit=lambda runs, _: partial(score_aipw, Source.of(runs)),
 )

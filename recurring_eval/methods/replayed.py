@@ -6,7 +6,7 @@ feasible range and in the caller's order coming out.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,24 +32,26 @@ class MethodEstimates:
         where the method cannot estimate, as none of its questions was answered.
     n_executed : ndarray of int64, shape (m,)
         Questions of each run whose valid verdict was used.
-    model_sd : ndarray, shape (m,), or None
-        Standard deviation of the estimate under the method's own model.
     low, high : ndarray, shape (m,), or None
         The method's own interval of nominal level `LEVEL` (90 %),
         inside the feasible range.
+    k : int
+    cpu_s : float
+        CPU seconds for all targets, where they were measured.
     """
 
     pass_rate: NDArray[np.float64]
     n_executed: NDArray[np.int64]
-    model_sd: NDArray[np.float64] | None = None
     low: NDArray[np.float64] | None = None
     high: NDArray[np.float64] | None = None
+    k: int = 0
+    cpu_s: float = 0.0
 
     def __post_init__(self) -> None:
         executed = np.array(self.n_executed, dtype=np.int64)
         executed.setflags(write=False)
         object.__setattr__(self, "n_executed", executed)
-        for name in ("pass_rate", "model_sd", "low", "high"):
+        for name in ("pass_rate", "low", "high"):
             values = getattr(self, name)
             if values is not None:
                 object.__setattr__(self, name, read_only_floats(values))
@@ -65,30 +67,24 @@ class Scored:
         Neither clipped nor exact at full budget; NaN where there is none.
     observed : ndarray of bool, shape (m, n)
         Valid verdicts that were used.
-    model_sd, low, high : ndarray, shape (m,), or None
+    low, high : ndarray, shape (m,), or None
     """
 
     score: Floats
     observed: NDArray[np.bool_]
-    model_sd: Floats | None = None
     low: Floats | None = None
     high: Floats | None = None
 
 
-class Scorer(Protocol):
-    """What a method has learnt from the source; sees targets in canonical order."""
+Score = Callable[[ResponseMatrix, int, np.random.Generator], Scored]
+"""Asks k questions of targets in canonical order: columns by question id, rows by run id."""
 
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
-        """Score every target; columns are sorted by question id, rows by run id."""
-        ...
-
-
-FitScorer = Callable[[ResponseMatrix, np.random.Generator], Scorer]
-"""Learns a scorer from source runs in canonical order (by time, questions by id)."""
+Fit = Callable[[ResponseMatrix, np.random.Generator], Score]
+"""Learns to score from source runs in canonical order (by time, questions by id)."""
 
 
-def prepare(fit: FitScorer, source: ResponseMatrix, rng: np.random.Generator) -> "PreparedMethod":
-    """Fit a scorer on one thread: the same bits whatever the number of cores.
+def prepare(fit: Fit, source: ResponseMatrix, rng: np.random.Generator) -> "PreparedMethod":
+    """Fit on one thread: the same bits whatever the number of cores.
 
     Raises
     ------
@@ -97,8 +93,8 @@ def prepare(fit: FitScorer, source: ResponseMatrix, rng: np.random.Generator) ->
     """
     ordered = source.in_canonical_order()
     with one_thread():
-        scorer = fit(ordered, rng)
-    return PreparedMethod(question_ids=ordered.question_ids, scorer=scorer)
+        score = fit(ordered, rng)
+    return PreparedMethod(question_ids=ordered.question_ids, score=score)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +102,7 @@ class PreparedMethod:
     """A method that has learnt what it needs from the source runs."""
 
     question_ids: tuple[str, ...]
-    scorer: Scorer
+    score: Score
 
     def estimate(
         self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator
@@ -135,10 +131,10 @@ class PreparedMethod:
         by_id = targets.select_runs(rows)
         ordered = by_id.align_questions(self.question_ids)
         with one_thread():
-            scored = self.scorer.score(ordered, k, rng=rng)
+            scored = self.score(ordered, k, rng)
         back = np.empty(len(rows), dtype=np.intp)
         back[rows] = np.arange(len(rows))
-        return _finished(ordered, scored, back, targets.pass_rates())
+        return _finished(ordered, scored, back, targets.pass_rates(), k)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +152,6 @@ class ReplayMethod:
         Learns from source runs in canonical order.
     aliases : tuple of str
         Other names.
-    draws_as : str
-        Name under which random draws are made, by default `name`.
     budget_is_outcome : bool
         Whether the method itself decides how many questions it asks; k then
         has no effect.
@@ -166,10 +160,10 @@ class ReplayMethod:
     name: str
     description: str
     source: str
-    fit: FitScorer
+    fit: Fit
     aliases: tuple[str, ...] = ()
-    draws_as: str = ""
     budget_is_outcome: bool = False
+    draws_as: ClassVar[str] = ""
 
     def prepare(self, source: ResponseMatrix, *, rng: np.random.Generator) -> PreparedMethod:
         """Learn from source runs alone."""
@@ -177,7 +171,7 @@ class ReplayMethod:
 
 
 def _finished(
-    targets: ResponseMatrix, scored: Scored, back: NDArray[np.intp], truth: Floats
+    targets: ResponseMatrix, scored: Scored, back: NDArray[np.intp], truth: Floats, k: int
 ) -> MethodEstimates:
     """Feasible, exact at full budget, and in the caller's order of rows."""
     valid = targets.trials > 0
@@ -195,11 +189,9 @@ def _finished(
     return MethodEstimates(
         pass_rate=rate,
         n_executed=(scored.observed & valid).sum(axis=1)[back],
-        model_sd=None
-        if scored.model_sd is None
-        else np.where(complete, 0.0, scored.model_sd[back]),
         low=None if scored.low is None else np.minimum(inside(scored.low), rate),
         high=None if scored.high is None else np.maximum(inside(scored.high), rate),
+        k=k,
     )
 
 

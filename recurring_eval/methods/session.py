@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from recurring_eval.errors import InputError
 from recurring_eval.methods.calibration import Calibration
 from recurring_eval.methods.evidence import gather_evidence
-from recurring_eval.methods.scores import Scores
 from recurring_eval.methods.steps import Answer, Asking, StepMethod, drawn_order
+from recurring_eval.records import Scores
 from recurring_eval.validation import require_subset_size
 
 

@@ -2,23 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.calibration.rasch import fit_rasch
-from recurring_eval.methods.calibration import (
-    Calibration,
-    CalibrationRuns,
-    ModelKind,
-    fit_models,
-)
+from recurring_eval.methods.calibration import Calibration, ModelKind, fit_calibration
 from recurring_eval.methods.evidence import Evidence, gather_evidence
-from recurring_eval.methods.replayed import PreparedMethod, Scored, Scorer, prepare
-from recurring_eval.methods.scores import Scores, joined
+from recurring_eval.methods.replayed import PreparedMethod, Score, Scored, prepare
+from recurring_eval.records import Scores
 from recurring_eval.response_matrix import ResponseMatrix
-from recurring_eval.validation import order_by_id
+from recurring_eval.validation import rank_by_id
 
 Bools = NDArray[np.bool_]
 
@@ -141,35 +136,27 @@ class StepMethod:
             for kind in self.models:
                 calibration[kind]
 
-    def fit_scorer(self, source: ResponseMatrix, rng: np.random.Generator) -> Scorer:
+    def fit(self, source: ResponseMatrix, rng: np.random.Generator) -> Score:
         """Fit the models on source runs in canonical order, for a replay."""
-        fitted = fit_models(CalibrationRuns(matrix=source), self.models, rng)
-        calibration = Calibration(rasch=fit_rasch(source), fitted=fitted)
-        return _StepScorer(method=self, calibration=calibration)
+        return partial(self._replay_at, fit_calibration(source, self.models, rng))
 
     def prepare(self, source: ResponseMatrix, *, rng: np.random.Generator) -> PreparedMethod:
         """Learn from source runs alone."""
-        return prepare(self.fit_scorer, source, rng)
+        return prepare(self.fit, source, rng)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StepScorer:
-    method: StepMethod
-    calibration: Calibration
-
-    def score(self, targets: ResponseMatrix, k: int, *, rng: np.random.Generator) -> Scored:
+    def _replay_at(
+        self, calibration: Calibration, targets: ResponseMatrix, k: int, rng: np.random.Generator
+    ) -> Scored:
         """Ask every target k questions."""
-        orders = self.method.draw_orders(targets.question_ids, targets.n_runs, rng)
-        (replayed,) = self.method.replay(
-            self.calibration,
+        (replayed,) = self.replay(
+            calibration,
             targets.passes,
             targets.trials,
             ks=[k],
             population=targets.trials > 0,
-            orders=orders,
+            orders=self.draw_orders(targets.question_ids, targets.n_runs, rng),
         )
-        scores = replayed.scores
-        return Scored(score=scores.pass_rate, observed=replayed.observed, model_sd=scores.model_sd)
+        return Scored(score=replayed.scores.pass_rate, observed=replayed.observed)
 
 
 def drawn_order(question_ids: Sequence[str], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -177,8 +164,7 @@ def drawn_order(question_ids: Sequence[str], rng: np.random.Generator) -> NDArra
 
     The draw belongs to the ids, whatever order they are given in.
     """
-    by_id = np.empty(len(question_ids), dtype=np.intp)
-    by_id[order_by_id(question_ids)] = np.arange(len(question_ids))
+    by_id = rank_by_id(question_ids)
     return np.asarray(rng.permutation(len(question_ids))[by_id], dtype=np.intp)
 
 
@@ -206,6 +192,20 @@ def ask_recorded(
         asking.record([(question, int(passes[question]), int(trials[question]))])
         asked[question] = True
     return True
+
+
+def joined(parts: Sequence[Scores]) -> Scores:
+    """Scores of several runs, in order; all by one model."""
+    return Scores(
+        pass_rate=np.concatenate([part.pass_rate for part in parts]),
+        model_sd=np.concatenate([part.model_sd for part in parts]),
+        rerun_variance=np.concatenate([part.rerun_variance for part in parts]),
+        ability=tuple(ability for part in parts for ability in part.ability),
+        fingerprint=parts[0].fingerprint,
+        extrapolating=np.concatenate([part.extrapolating for part in parts]),
+        distribution=tuple(d for part in parts for d in part.distribution or ()) or None,
+        diagnostics=tuple(d for part in parts for d in part.diagnostics or ()) or None,
+    )
 
 
 def replay_one_by_one(

@@ -8,6 +8,7 @@ from recurring_eval.records.estimate import (
     ReplayResidual,
     ScoreDistribution,
     ScoreEstimate,
+    Scores,
 )
 from recurring_eval.records.run import (
     FAIL,
@@ -38,5 +39,6 @@ __all__ = [
     "ScoreDistribution",
     "ScoreEstimate",
     "ScoredRun",
+    "Scores",
     "Subset",
 ]

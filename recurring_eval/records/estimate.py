@@ -165,6 +165,39 @@ class ScoreEstimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Estimated full pass rates of m runs under one fitted model.
+
+    Attributes
+    ----------
+    pass_rate : ndarray, shape (m,)
+        Fractions, not yet moved into the feasible range; NaN where there is no estimate.
+    model_sd : ndarray, shape (m,)
+        Of each run's score, under the model.
+    rerun_variance : ndarray, shape (m,)
+        Added to the variance about the run's score it gives that about the agent's expected
+        score.
+    ability : tuple of AbilityEstimate, length m
+    fingerprint : str
+        Of the model.
+    extrapolating : ndarray of bool, shape (m,)
+        Runs that the model itself finds unlike every run it was fitted on.
+    distribution : tuple of ScoreDistribution, or None
+        One for each run, of models that have a posterior of the score.
+    diagnostics : tuple of HsprDiagnostics, or None
+    """
+
+    pass_rate: NDArray[np.float64]
+    model_sd: NDArray[np.float64]
+    rerun_variance: NDArray[np.float64]
+    ability: tuple[AbilityEstimate, ...]
+    fingerprint: str
+    extrapolating: NDArray[np.bool_]
+    distribution: tuple[ScoreDistribution, ...] | None = None
+    diagnostics: tuple[HsprDiagnostics, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayResidual:
     """What a method would have said of one run, and what the run's full score was.
 

@@ -52,7 +52,6 @@ def compare_methods(
     errors: Mapping[str, Mapping[str, ArrayLike]],
     *,
     rng: np.random.Generator,
-    n_resamples: int = N_RESAMPLES,
 ) -> list[PairedComparison]:
     """Compare every pair of methods by their absolute errors on the same targets.
 
@@ -64,7 +63,6 @@ def compare_methods(
         (NaN) are left out.
     rng : numpy.random.Generator
         Draws the resamples, the same for all pairs of a budget.
-    n_resamples : int, optional
 
     Returns
     -------
@@ -75,14 +73,14 @@ def compare_methods(
     raw = [
         pair
         for (budget, of_methods), stream in zip(errors.items(), rng.spawn(len(errors)), strict=True)
-        for pair in _compare(budget, of_methods, stream, n_resamples)
+        for pair in _compare(budget, of_methods, stream)
     ]
     adjusted = holm([pair.p_value for pair in raw])
     return [replace(pair, p_holm=float(p)) for pair, p in zip(raw, adjusted, strict=True)]
 
 
 def _compare(
-    budget: str, errors: Mapping[str, ArrayLike], rng: np.random.Generator, n_resamples: int
+    budget: str, errors: Mapping[str, ArrayLike], rng: np.random.Generator
 ) -> list[PairedComparison]:
     names = list(errors)
     if len(names) < 2:
@@ -92,7 +90,7 @@ def _compare(
     if table.shape[1] < 2:
         return []
     means = table.mean(axis=1)
-    resampled = _resampled_means(table, rng, n_resamples)
+    resampled = _resampled_means(table, rng)
     order = sorted(range(len(names)), key=lambda i: (means[i], i))
     tails = [50.0 * (1.0 - LEVEL), 50.0 * (1.0 + LEVEL)]
     result = []
@@ -125,14 +123,12 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     return adjusted
 
 
-def _resampled_means(
-    table: NDArray[np.float64], rng: np.random.Generator, n_resamples: int
-) -> NDArray[np.float64]:
-    """Means of resampled targets, shape (n_resamples, n_methods)."""
+def _resampled_means(table: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Means of resampled targets, shape (N_RESAMPLES, n_methods)."""
     n = table.shape[1]
     blocks = []
-    for start in range(0, n_resamples, _BLOCK):
-        size = min(_BLOCK, n_resamples - start)
+    for start in range(0, N_RESAMPLES, _BLOCK):
+        size = min(_BLOCK, N_RESAMPLES - start)
         counts = rng.multinomial(n, np.full(n, 1.0 / n), size=size)
         blocks.append(counts @ table.T / n)
     return np.concatenate(blocks)

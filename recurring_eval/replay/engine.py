@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recurring_eval.errors import FitError, NotEnoughDataError
 from recurring_eval.methods.registry import Method
-from recurring_eval.methods.replayed import MethodEstimates, PreparedMethod
+from recurring_eval.methods.replayed import MethodEstimates
 from recurring_eval.replay.splits import Fold
 from recurring_eval.response_matrix import ResponseMatrix
 
@@ -25,30 +24,6 @@ class Streams(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetEstimates:
-    """What a method says of each target when it may ask k questions.
-
-    Attributes
-    ----------
-    k : int
-    pass_rate : ndarray, shape (m,)
-        NaN where the method has no estimate.
-    n_executed : ndarray of int64, shape (m,)
-    low, high : ndarray, shape (m,), or None
-        90 % intervals, where the method gives them.
-    cpu_s : float
-        CPU seconds for all targets.
-    """
-
-    k: int
-    pass_rate: NDArray[np.float64]
-    n_executed: NDArray[np.int64]
-    low: NDArray[np.float64] | None
-    high: NDArray[np.float64] | None
-    cpu_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FoldEstimates:
     """One method on one fold under one seed.
 
@@ -58,7 +33,7 @@ class FoldEstimates:
         Whether anything was drawn to ask. Where not, other seeds would say the same.
     fit_cpu_s : float or None
         CPU seconds of the preparation; None where an earlier seed's was used again.
-    budgets : tuple of BudgetEstimates
+    budgets : tuple of MethodEstimates
         One for each size asked for; none where `failure` says why.
     decides_budget : bool
         Whether the number of questions is the method's own choice.
@@ -69,7 +44,7 @@ class FoldEstimates:
     seed: int
     random: bool
     fit_cpu_s: float | None
-    budgets: tuple[BudgetEstimates, ...]
+    budgets: tuple[MethodEstimates, ...]
     decides_budget: bool = False
     failure: str = ""
 
@@ -110,87 +85,50 @@ def run_fold(
         CPU seconds used so far.
     """
     source, targets = matrix.select_runs(fold.source), matrix.select_runs(fold.targets)
-    label = method.name if name is None else name
-    fit: _Fit | None = None
-    results: list[FoldEstimates] = []
-    for seed in seeds:
-        try:
-            reused = fit is not None
-            if fit is None:
-                fit = _prepare(method, source, streams(_FIT_SEED, "fit"), cpu_clock)
-            estimated = [
-                _estimate(fit.prepared, targets, k, streams(seed, "ask", str(k)), cpu_clock)
-                for k in (sizes[-1:] if method.budget_is_outcome else sizes)
-            ]
-        except (FitError, NotEnoughDataError) as error:
-            return [_failed(label, seed, error)]
-        random = any(drew for _, drew in estimated)
-        results.append(
-            FoldEstimates(
-                method=label,
-                seed=seed,
-                random=random,
-                fit_cpu_s=None if reused else fit.cpu_s,
-                decides_budget=method.budget_is_outcome,
-                budgets=tuple(
-                    replace(budget, k=k)
-                    for k, (budget, _) in zip(
-                        sizes, estimated * (len(sizes) // len(estimated)), strict=True
-                    )
-                ),
+    found: list[FoldEstimates] = []
+    seed = seeds[0]
+    try:
+        start = cpu_clock()
+        prepared = method.prepare(source, rng=streams(_FIT_SEED, "fit"))
+        fit_cpu_s = cpu_clock() - start
+        for seed in seeds:
+            budgets: list[MethodEstimates] = []
+            random = False
+            for k in sizes[-1:] if method.budget_is_outcome else sizes:
+                rng = streams(seed, "ask", str(k))
+                before, start = _position(rng), cpu_clock()
+                estimates = prepared.estimate(targets, k, rng=rng)
+                budgets.append(replace(estimates, k=k, cpu_s=cpu_clock() - start))
+                random |= _position(rng) != before
+            if method.budget_is_outcome:
+                budgets = [replace(budgets[0], k=k) for k in sizes]
+            found.append(
+                FoldEstimates(
+                    method=method.name if name is None else name,
+                    seed=seed,
+                    random=random,
+                    fit_cpu_s=None if found else fit_cpu_s,
+                    decides_budget=method.budget_is_outcome,
+                    budgets=tuple(budgets),
+                )
             )
-        )
-        if not random:
-            break
-    return results
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fit:
-    prepared: PreparedMethod
-    cpu_s: float
-
-
-def _prepare(
-    method: Method,
-    source: ResponseMatrix,
-    rng: np.random.Generator,
-    cpu_clock: Callable[[], float],
-) -> _Fit:
-    start = cpu_clock()
-    prepared = method.prepare(source, rng=rng)
-    return _Fit(prepared=prepared, cpu_s=cpu_clock() - start)
-
-
-def _estimate(
-    prepared: PreparedMethod,
-    targets: ResponseMatrix,
-    k: int,
-    rng: np.random.Generator,
-    cpu_clock: Callable[[], float],
-) -> tuple[BudgetEstimates, bool]:
-    """Estimates, and whether anything was drawn for them."""
-    before, start = _position(rng), cpu_clock()
-    said: MethodEstimates = prepared.estimate(targets, k, rng=rng)
-    spent = cpu_clock() - start
-    budget = BudgetEstimates(
-        k=k,
-        pass_rate=np.asarray(said.pass_rate, dtype=np.float64),
-        n_executed=np.asarray(said.n_executed, dtype=np.int64),
-        low=None if said.low is None else np.asarray(said.low, dtype=np.float64),
-        high=None if said.high is None else np.asarray(said.high, dtype=np.float64),
-        cpu_s=spent,
-    )
-    return budget, _position(rng) != before
+            if not random:
+                break
+    except (FitError, NotEnoughDataError) as error:
+        return [
+            FoldEstimates(
+                method=method.name if name is None else name,
+                seed=seed,
+                random=False,
+                fit_cpu_s=None,
+                budgets=(),
+                failure=str(error),
+            )
+        ]
+    return found
 
 
 def _position(rng: np.random.Generator) -> tuple[object, object]:
     """Where a stream stands: drawing and spawning move it on."""
     seeds = rng.bit_generator.seed_seq
     return rng.bit_generator.state, getattr(seeds, "n_children_spawned", 0)
-
-
-def _failed(label: str, seed: int, error: Exception) -> FoldEstimates:
-    return FoldEstimates(
-        method=label, seed=seed, random=False, fit_cpu_s=None, budgets=(), failure=str(error)
-    )

@@ -84,7 +84,7 @@ def chronological(n_runs: int) -> Plan:
     NotEnoughDataError
         For fewer than four runs.
     """
-    half = _half(np.arange(n_runs))
+    half = first_half(n_runs)
     rows = np.arange(half, n_runs)
     return _one_fold(CHRONOLOGICAL, np.arange(half), (TargetGroup(name=EVERYONE, rows=rows),))
 
@@ -118,7 +118,7 @@ def transfer(families: Sequence[str], *, calibrating: str) -> Plan:
             f"all runs are of agent family {calibrating!r}; a transfer needs runs of another"
         )
     own = np.flatnonzero(family == calibrating)
-    half = _half(own)
+    half = first_half(len(own))
     groups = [TargetGroup(name=POOLED, rows=np.flatnonzero(family != calibrating))]
     if len(others) > 1:
         groups += [TargetGroup(name=name, rows=np.flatnonzero(family == name)) for name in others]
@@ -140,7 +140,7 @@ def window(n_runs: int, spans: Sequence[CalibrationSpan]) -> Plan:
     NotEnoughDataError
         For fewer than four runs or without a window of two.
     """
-    half = _half(np.arange(n_runs))
+    half = first_half(n_runs)
     targets = np.arange(half, n_runs)
     usable = [span for span in spans if span.n_runs >= 2]
     if not usable:
@@ -166,15 +166,11 @@ def first_half(n_runs: int) -> int:
     NotEnoughDataError
         For fewer than four runs.
     """
-    return _half(np.arange(n_runs))
-
-
-def _half(rows: NDArray[np.intp]) -> int:
-    if len(rows) < 4:
+    if n_runs < 4:
         raise NotEnoughDataError(
-            f"{len(rows)} usable full runs are too few to replay; it takes at least 4"
+            f"{n_runs} usable full runs are too few to replay; it takes at least 4"
         )
-    return len(rows) // 2
+    return n_runs // 2
 
 
 def _one_fold(protocol: str, source: NDArray[np.intp], groups: tuple[TargetGroup, ...]) -> Plan:

@@ -6,6 +6,7 @@ those that are left, which a new run never has.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from recurring_eval.methods.calibration import Calibration, CalibrationRuns
 from recurring_eval.methods.evidence import aligned_weights, gather_evidence
 from recurring_eval.methods.fixed import FixedMethod
 from recurring_eval.methods.steps import StepMethod
-from recurring_eval.records import ReplayResidual
+from recurring_eval.records import ReplayResidual, Scores
 from recurring_eval.response_matrix import ResponseMatrix
 
 N_DRAWS: Final = 20
@@ -135,18 +136,13 @@ def step_residuals(
         population=valid,
         orders=method.draw_orders(targets.question_ids, targets.n_runs, rng),
     )
-    truth, n_valid = targets.pass_rates(), valid.sum(axis=1)
+    n_valid = valid.sum(axis=1)
     return [
-        ReplayResidual(
-            run_id=targets.run_ids[row],
-            method=method.name,
-            k=at_k.k,
-            estimate=float(at_k.scores.pass_rate[row]),
-            full_pass_rate=float(truth[row]),
-            model_sd=float(at_k.scores.model_sd[row]),
-        )
+        residual
         for at_k in replayed
-        for row in np.flatnonzero(n_valid > at_k.k)
+        for residual in _residuals(
+            method.name, targets, np.flatnonzero(n_valid > at_k.k), at_k.scores, k=at_k.k
+        )
     ]
 
 
@@ -184,17 +180,25 @@ def replay_runs(
     estimates = clip_to_feasible(
         scores.pass_rate, evidence.passes, evidence.trials, population=evidence.population
     )
+    rows = np.flatnonzero(evidence.observed.any(axis=1))
+    return _residuals(method.name, runs, rows, replace(scores, pass_rate=estimates), k=k)
+
+
+def _residuals(
+    method: str, runs: ResponseMatrix, rows: NDArray[np.intp], scores: Scores, *, k: int
+) -> list[ReplayResidual]:
+    """Compare the scores of some of the runs with what these scored in full."""
     truth = runs.pass_rates()
     return [
         ReplayResidual(
-            run_id=runs.run_ids[i],
-            method=method.name,
+            run_id=runs.run_ids[row],
+            method=method,
             k=k,
-            estimate=float(estimates[i]),
-            full_pass_rate=float(truth[i]),
-            model_sd=float(scores.model_sd[i]),
+            estimate=float(scores.pass_rate[row]),
+            full_pass_rate=float(truth[row]),
+            model_sd=float(scores.model_sd[row]),
         )
-        for i in np.flatnonzero(evidence.observed.any(axis=1))
+        for row in rows
     ]
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError
 
@@ -156,10 +156,6 @@ class Fold:
     source: NDArray[np.intp]
     targets: NDArray[np.intp]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "source", _rows(self.source))
-        object.__setattr__(self, "targets", _rows(self.targets))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroup:
@@ -175,9 +171,6 @@ class TargetGroup:
 
     name: str
     rows: NDArray[np.intp]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", _rows(self.rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,9 +215,3 @@ class Plan:
         """Names of the groups, in order of first appearance."""
         names = [group.name for split in self.splits for group in split.groups]
         return tuple(dict.fromkeys(names))
-
-
-def _rows(rows: ArrayLike) -> NDArray[np.intp]:
-    array = np.array(rows, dtype=np.intp)
-    array.setflags(write=False)
-    return array

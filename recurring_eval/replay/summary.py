@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recurring_eval.replay.engine import BudgetEstimates, FoldEstimates
+from recurring_eval.methods.replayed import MethodEstimates
+from recurring_eval.replay.engine import FoldEstimates
 from recurring_eval.replay.metrics import (
     ScoreMetrics,
     TargetErrors,
@@ -83,19 +84,13 @@ def summarise(
     list of MetricRow
         By group, budget and method.
     """
-    scores = _FullScores(
-        pass_rate=matrix.pass_rates(),
-        n_valid=(matrix.trials > 0).sum(axis=1),
-        n_questions=matrix.n_questions,
-    )
-    rows = []
-    for group in plan.group_names:
-        for budget in budgets:
-            for method in methods:
-                row = _row(plan, results, scores, group, method, budget)
-                if row is not None:
-                    rows.append(row)
-    return rows
+    rows = [
+        _row(plan, results, matrix, group, method, budget)
+        for group in plan.group_names
+        for budget in budgets
+        for method in methods
+    ]
+    return [row for row in rows if row is not None]
 
 
 def errors_by_target(
@@ -120,35 +115,17 @@ def errors_by_target(
     return table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FullScores:
-    """What every run scored in full."""
-
-    pass_rate: NDArray[np.float64]
-    n_valid: NDArray[np.intp]
-    n_questions: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pooled:
-    """Estimates of all runs of one split under one seed; NaN for runs not tested."""
-
-    pass_rate: NDArray[np.float64]
-    n_executed: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-
 def _row(
     plan: Plan,
     results: Mapping[FoldKey, Sequence[FoldEstimates]],
-    scores: _FullScores,
+    matrix: ResponseMatrix,
     group: str,
     method: str,
     budget: Budget,
 ) -> MetricRow | None:
     """Average over the splits that have the group; None where the method failed."""
-    k = budget.size(scores.n_questions)
+    k = budget.size(matrix.n_questions)
+    truth, n_valid = matrix.pass_rates(), (matrix.trials > 0).sum(axis=1)
     rows_of = {
         split.number: rows for split in plan.splits if (rows := split.rows_of(group)) is not None
     }
@@ -164,11 +141,20 @@ def _row(
     for split, folds in zip(splits, of_splits, strict=True):
         for seed in sorted({estimates.seed for fold in folds for estimates in fold}):
             rows = rows_of[split.number]
-            pooled = _pool(split, folds, seed, k, scores.pass_rate.size)
-            if np.isfinite(pooled.pass_rate[rows]).any():
-                metrics.append(_metrics(pooled, scores, rows))
-                error = np.full(scores.pass_rate.size, np.nan)
-                error[rows] = 100.0 * (pooled.pass_rate - scores.pass_rate)[rows]
+            pooled = _pool(split, folds, seed, k, matrix.n_runs)
+            if np.isfinite(pooled["pass_rate"][rows]).any():
+                metrics.append(
+                    score_metrics(
+                        pooled["pass_rate"][rows],
+                        truth[rows],
+                        n_executed=pooled["n_executed"][rows],
+                        n_valid=n_valid[rows],
+                        low=pooled["low"][rows],
+                        high=pooled["high"][rows],
+                    )
+                )
+                error = np.full(matrix.n_runs, np.nan)
+                error[rows] = 100.0 * (pooled["pass_rate"] - truth)[rows]
                 errors.append(error)
     if not metrics:
         return None
@@ -185,20 +171,7 @@ def _row(
         n_splits=len(splits),
         n_seeds=len({estimates.seed for estimates in runs}),
         decides_budget=any(estimates.decides_budget for estimates in runs),
-        targets=target_errors(
-            stacked, scores.pass_rate, np.unique(np.concatenate(list(rows_of.values())))
-        ),
-    )
-
-
-def _metrics(pooled: _Pooled, scores: _FullScores, rows: NDArray[np.intp]) -> ScoreMetrics:
-    return score_metrics(
-        pooled.pass_rate[rows],
-        scores.pass_rate[rows],
-        n_executed=pooled.n_executed[rows],
-        n_valid=scores.n_valid[rows],
-        low=pooled.low[rows],
-        high=pooled.high[rows],
+        targets=target_errors(stacked, truth, np.unique(np.concatenate(list(rows_of.values())))),
     )
 
 
@@ -213,7 +186,8 @@ def _pool(
     seed: int,
     k: int,
     n_runs: int,
-) -> _Pooled:
+) -> dict[str, NDArray[np.float64]]:
+    """Estimates of all runs of one split under one seed; NaN for runs not tested."""
     arrays = {name: np.full(n_runs, np.nan) for name in ("pass_rate", "n_executed", "low", "high")}
     for fold, estimates_of_fold in zip(split.folds, of_folds, strict=True):
         of_seed = [e for e in estimates_of_fold if e.seed == seed] or estimates_of_fold[:1]
@@ -222,8 +196,8 @@ def _pool(
             values = getattr(estimates, name)
             if values is not None:
                 array[fold.targets] = values
-    return _Pooled(**arrays)
+    return arrays
 
 
-def _at_size(estimates: FoldEstimates, k: int) -> BudgetEstimates:
+def _at_size(estimates: FoldEstimates, k: int) -> MethodEstimates:
     return next(budget for budget in estimates.budgets if budget.k == k)

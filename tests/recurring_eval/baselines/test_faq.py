@@ -17,7 +17,7 @@ from recurring_eval.methods.faq import (
 FACTORS = np.array([(1, 0.5), (0.2, -1), (-0.6, 0.4), (1.5, -0.3), (0, 0.8)])
 MEAN = np.array([[0.4, 0.1]])
 COVARIANCE = np.array([[[0.5, 0.1], [0.1, 0.3]]])
-SETTINGS = FaqSettings(sharpness=1.0, rho=0.5, gamma=0.0, tau=0.25)
+SETTINGS = FaqSettings(rho=0.5, tau=0.25)
 TRUTH = np.array([[1.0, 0.0, 0.0, 1.0, 1.0]])
 EVERY = np.ones((1, 5), dtype=bool)
 
@@ -112,7 +112,7 @@ def test_the_estimate_is_unbiased_over_all_paths():
         draws=np.column_stack([u1, u2]),
         settings=SETTINGS,
     )
-    assert (runs.asked.sum(axis=1) == 2).all()
+    assert (runs.observed.sum(axis=1) == 2).all()
     assert runs.score.mean() == pytest.approx(TRUTH.mean(), abs=5e-3)
 
 
@@ -121,8 +121,8 @@ def test_only_the_population_is_asked_and_exhausted_runs_stop():
     outcomes = np.repeat(TRUTH, 2, axis=0)
     draws = np.random.default_rng(0).random((2, 4))
     runs = faq_runs(FACTORS, MEAN[0], COVARIANCE[0], outcomes, population, 4, draws=draws)
-    assert runs.asked[0].tolist() == population[0].tolist()
-    assert runs.asked[1].sum() == 4
+    assert runs.observed[0].tolist() == population[0].tolist()
+    assert runs.observed[1].sum() == 4
     assert np.isfinite(runs.score).all()
 
 

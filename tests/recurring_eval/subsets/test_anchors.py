@@ -9,7 +9,7 @@ from recurring_eval.calibration import fit_rasch
 from recurring_eval.calibration.mirt import fit_mirt
 from recurring_eval.errors import InputError
 from recurring_eval.irt import imputed_rates
-from recurring_eval.methods.kmeans import anchor_weights, irt_kmeans_subset, response_kmeans_subset
+from recurring_eval.methods.kmeans import anchor_weights, parameter_vectors, response_vectors
 from tests.response_matrices import make_matrix, permuted, simulate_rasch
 
 EXAMPLE_F = np.array(
@@ -69,17 +69,23 @@ def test_k_outside_the_bank_is_refused():
         anchor_weights(np.eye(4), 5, rng=np.random.default_rng(0))
 
 
+def anchors_of(matrix, vectors_of, k):
+    """Weights of the anchors, as a replay chooses them from runs in canonical order."""
+    source = matrix.in_canonical_order()
+    return anchor_weights(vectors_of(source), k, rng=np.random.default_rng(1))
+
+
+def rates_of(source):
+    return response_vectors(source, fit_rasch(source))
+
+
 def test_response_anchors_do_not_depend_on_order_and_impute_missing_cells():
     rng = np.random.default_rng(7)
     matrix = simulate_rasch(rng.normal(size=9), rng.normal(size=20), rng=rng, missing=0.2)
     other = permuted(matrix, rng.permutation(9).tolist(), rng.permutation(20).tolist())
-    first, second = (
-        response_kmeans_subset(m, fit_rasch(m), "bank", 6, rng=np.random.default_rng(1))
-        for m in (matrix, other)
-    )
-    assert first.question_ids == second.question_ids
-    np.testing.assert_array_equal(first.weights, second.weights)
-    assert first.k == 6
+    first, second = (anchors_of(m, rates_of, 6) for m in (matrix, other))
+    np.testing.assert_array_equal(first, second)
+    assert np.count_nonzero(first) == 6
 
 
 def test_imputed_cells_are_the_models_probabilities():
@@ -96,22 +102,14 @@ def test_irt_anchors_do_not_depend_on_order():
     rng = np.random.default_rng(8)
     matrix = simulate_rasch(rng.normal(size=30), rng.normal(size=25), rng=rng, missing=0.1)
     other = permuted(matrix, rng.permutation(30).tolist(), rng.permutation(25).tolist())
-    chosen = [
-        irt_kmeans_subset(
-            fit_mirt(m, dimensions=2, discrimination_sd=0.5),
-            "bank",
-            7,
-            rng=np.random.default_rng(1),
-        )
-        for m in (matrix, other)
-    ]
-    assert chosen[0].question_ids == chosen[1].question_ids
-    assert chosen[0].sha256 == chosen[1].sha256
+
+    def parameters_of(source):
+        return parameter_vectors(fit_mirt(source, dimensions=2, discrimination_sd=0.5))
+
+    first, second = (anchors_of(m, parameters_of, 7) for m in (matrix, other))
+    np.testing.assert_array_equal(first, second)
 
 
 def test_one_anchor_of_questions_that_are_all_alike_is_the_first():
     matrix = make_matrix([[1, 1, 1], [0, 0, 0], [1, 1, 1]])
-    subset = response_kmeans_subset(
-        matrix, fit_rasch(matrix), "bank", 1, rng=np.random.default_rng(0)
-    )
-    assert subset.question_ids == ("q0000",)
+    assert anchors_of(matrix, rates_of, 1).tolist() == [1, 0, 0]

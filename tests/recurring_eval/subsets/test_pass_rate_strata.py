@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recurring_eval.subsets.random import pass_rate_strata, proportional_quotas
+from recurring_eval.subsets import pass_rate_strata, proportional_quotas
 
 
 @given(sizes=st.lists(st.integers(0, 30), min_size=1, max_size=8), share=st.floats(0, 1))
