@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from jobs.app.config import BenchmarkSettings
-from jobs.importing.verdict_counts import Verdicts, verdicts_of
 from recurring_eval.records import Bank, Run, RunLog, ScoredRun
 from recurring_eval.response_matrix import ResponseMatrix
 from storage.file.history import History
@@ -100,9 +101,17 @@ class BenchmarkView:
                 found[run.run_id] = _scored(run, float(rate), int(count))
         return [found[run.run_id] for run in runs]
 
-    def verdicts_of_log(self, log: RunLog, question_ids: Sequence[str]) -> Verdicts:
-        """Count a log's passes and trials on questions that include every one of the log."""
-        return verdicts_of(log, question_ids, failing=self.failing_reasons)
+    def matrix_of_log(self, log: RunLog, question_ids: Sequence[str]) -> ResponseMatrix:
+        """Count passes and trials of a log as one row; the questions include all of the log."""
+        passes, trials = log.counts(question_ids, failing=self.failing_reasons)
+        return ResponseMatrix(
+            passes=passes[np.newaxis],
+            trials=trials[np.newaxis],
+            run_ids=(log.run_key,),
+            question_ids=tuple(question_ids),
+            started_at=(log.started_at,),
+            agents=(log.agent,),
+        )
 
     def counts_of_steps(self, steps: Iterable[SessionStep]) -> dict[str, tuple[int, int]]:
         """Count passes and trials of each question that a session has an answer for."""

@@ -68,7 +68,7 @@ def start(
     view = start_session(
         app, k=k, method=method, benchmark=benchmark, family=family, agent=agent, seed=seed
     )
-    session_id = view.session.record.session_id
+    session_id = view.record.session_id
     app.console.result(session_document(view), [f"session: {session_id}", *describe_next(view)])
     app.console.progress(
         "run that question, then record its verdict: "
@@ -138,7 +138,8 @@ def tell(
         raise typer.BadParameter("name QUESTION=VERDICT, or a log with --file FILE")
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     answers = parse_answers(verdicts or [])
-    record = find_open(app, session)
+    with app.open_history(read_only=True) as history:
+        record = find_open(history, session)
     if file is not None:
         answers += answers_of_log(app, file, record)
     view = tell_session(app, record.session_id, answers)
@@ -179,7 +180,7 @@ def show(
         return
     view = look_at_session(app, session)
     document: dict[str, Any] = session_document(view)
-    document["steps"] = steps_document(view.session.record)
+    document["steps"] = steps_document(view.record)
     app.console.result(document, describe_whole(view))
 
 

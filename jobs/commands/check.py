@@ -14,7 +14,7 @@ from jobs.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from jobs.estimating.check_rows import CheckSummary
+    from jobs.estimating.checks import CheckSummary
 
 SHOWN = 5
 

@@ -83,8 +83,7 @@ def estimate_file(
         return estimate_verdicts(
             view,
             calibration,
-            view.verdicts_of_log(log, calibration.fitted.question_ids),
-            run_key=log.run_key,
+            view.matrix_of_log(log, calibration.fitted.question_ids),
             asked=asked,
             method=estimator,
         )

@@ -10,11 +10,11 @@ from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.targets import Target
 from jobs.estimating.asked import Asked, StepByStep, calibration_under_which, find_asked
 from jobs.estimating.estimate import AUTO, chosen_method, estimate_under
-from jobs.importing.verdict_counts import Verdicts
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.methods.fixed import FixedMethod
 from recurring_eval.methods.steps import StepMethod
 from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind, ScoreEstimate
+from recurring_eval.response_matrix import ResponseMatrix
 from storage.calibrations.calibrations import StoredCalibration, load_calibration
 from storage.calibrations.estimates import list_estimates, save_estimate
 from storage.calibrations.subsets import SubsetRecord
@@ -121,14 +121,7 @@ def estimate_stored(
     row = view.matrix(
         history, [run], calibration.fitted.question_ids, bank_version=info.bank_version
     )
-    return estimate_verdicts(
-        view,
-        calibration,
-        Verdicts(passes=row.passes[0], trials=row.trials[0], started_at=run.started_at),
-        run_key=run.run_key,
-        asked=asked,
-        method=estimator,
-    )
+    return estimate_verdicts(view, calibration, row, asked=asked, method=estimator)
 
 
 def estimate_partial_runs(app: App, target: Target) -> int:
@@ -174,13 +167,12 @@ def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> 
 def estimate_verdicts(
     view: BenchmarkView,
     calibration: StoredCalibration,
-    verdicts: Verdicts,
+    run: ResponseMatrix,
     *,
-    run_key: str,
     asked: Asked,
     method: FixedMethod | StepMethod,
 ) -> RunEstimate:
-    """Estimate verdicts under a calibration and count what stands behind the estimate.
+    """Estimate a one-row matrix under a calibration and count what stands behind the estimate.
 
     Raises
     ------
@@ -195,22 +187,22 @@ def estimate_verdicts(
         chosen, k = asked.question_ids, asked.k
     else:
         chosen, k = frozenset(ids), len(ids)
-    inside = np.array([question in chosen for question in ids])
-    valid = inside & (verdicts.trials > 0)
-    n_valid = int((verdicts.trials > 0).sum())
+    passes, trials = run.passes[0], run.trials[0]
+    valid = np.array([question in chosen for question in ids]) & (trials > 0)
+    n_valid = int((trials > 0).sum())
     if asked is None and 0 < n_valid < FULL_RUN_MIN_VALID * len(ids):
         raise InputError(
-            f"run {run_key!r} has valid verdicts on {n_valid} of {len(ids)} questions, too few for "
-            "a full run; name the subset that was asked with --subset"
+            f"run {run.run_ids[0]!r} has valid verdicts on {n_valid} of {len(ids)} questions, "
+            "too few for a full run; name the subset that was asked with --subset"
         )
     return RunEstimate(
-        run_key=run_key,
+        run_key=run.run_ids[0],
         benchmark=calibration.info.benchmark,
         k=k,
         subset_id=asked.subset_id if isinstance(asked, SubsetRecord) else None,
         calibration_id=calibration.info.calibration_id,
-        estimate=estimate_under(view, calibration, verdicts, asked, method),
-        n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),
+        estimate=estimate_under(view, calibration, run, asked, method),
+        n_passed=float((passes[valid] / trials[valid]).sum()),
         n_questions=len(ids),
         failing_reasons=view.failing_reasons,
     )

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.targets import Target
-from jobs.estimating.subset_versions import SubsetVersions
+from jobs.estimating.asked import SubsetVersions
 from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.records import Bank, Run, RunKind, RunPurpose, Subset
 from recurring_eval.response_matrix import ResponseMatrix
@@ -166,7 +166,7 @@ def _published_that_night(
     versions = SubsetVersions.load(history, target)
     later = {record.subset_id: record.subset.k for record in versions.overtaken(end)}
     found = [
-        *versions.in_force(end),
+        *versions.in_use(end),
         *(r for r in published_subsets(history, *target.key) if r.subset_id not in later),
     ]
     published = {r.subset.k: r.subset for r in found if r.subset.design == STRATIFIED}

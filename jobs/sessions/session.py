@@ -1,6 +1,7 @@
 """An adaptive session under way: rebuilt from what the history keeps of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -9,10 +10,11 @@ from jobs.app.benchmark_view import BenchmarkView
 from jobs.estimating.asked import StepByStep
 from jobs.estimating.estimate import asking_method
 from jobs.estimating.run_estimates import RunEstimate, estimate_verdicts
-from jobs.importing.verdict_counts import Verdicts
 from jobs.randomness import generator
+from jobs.sessions.answers import Answer
 from recurring_eval.errors import InputError
 from recurring_eval.methods.session import Session
+from recurring_eval.response_matrix import ResponseMatrix
 from storage.calibrations.calibrations import (
     StoredCalibration,
     calibration_by_id,
@@ -20,7 +22,6 @@ from storage.calibrations.calibrations import (
 )
 from storage.file.history import History
 from storage.runs.benchmarks import benchmark_names
-from storage.runs.runs import list_runs
 from storage.sessions import SessionRecord, find_session, list_sessions
 
 
@@ -36,12 +37,24 @@ class AdaptiveSession:
         Which missing verdicts count as fails, and the level of intervals.
     asking : Session
         Has taken in every step of the record.
+    questions : tuple of str
+        Chosen to be run next; none when finished.
+    estimate : RunEstimate or None
+        None before any valid verdict.
+    run_key : str or None
+        The run that a finished session became.
+    new : tuple of Answer
+        What the last command stored.
     """
 
     record: SessionRecord
     calibration: StoredCalibration
     view: BenchmarkView
     asking: Session
+    questions: tuple[str, ...] = ()
+    estimate: RunEstimate | None = None
+    run_key: str | None = None
+    new: tuple[Answer, ...] = ()
 
     @property
     def n_valid(self) -> int:
@@ -53,34 +66,34 @@ class AdaptiveSession:
         """Valid verdicts still wanted."""
         return max(0, self.record.k - self.n_valid)
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether every question of the bank was told."""
-        return len(self.record.steps) >= self.calibration.fitted.n_questions
-
-    def verdicts(self) -> Verdicts:
-        """Count what was told, in the order of the calibration's questions."""
-        ids = self.calibration.fitted.question_ids
-        position = {question: j for j, question in enumerate(ids)}
-        passes = np.zeros(len(ids), dtype=np.int16)
-        trials = np.zeros_like(passes)
-        for question, counts in self.view.counts_of_steps(self.record.steps).items():
-            passes[position[question]], trials[position[question]] = counts
-        return Verdicts(passes=passes, trials=trials, started_at=self.record.opened_at)
-
-    def estimate(self) -> RunEstimate | None:
-        """Estimate as the session's run will be; None before any valid verdict."""
+    def estimated(self) -> Self:
+        """Estimate as the session's run will be; there is none before any valid verdict."""
         if not self.n_valid:
-            return None
-        told = frozenset(step.question_id for step in self.record.steps)
-        return estimate_verdicts(
-            self.view,
-            self.calibration,
-            self.verdicts(),
-            run_key=self.record.session_id,
-            asked=StepByStep(question_ids=told, k=self.record.k, chosen_by=self.record.method),
-            method=self.asking.method,
+            return self
+        record, ids = self.record, self.calibration.fitted.question_ids
+        passes, trials = np.zeros((2, 1, len(ids)), dtype=np.int16)
+        for question, n_passes, n_trials in self.asking.answers:
+            passes[0, question], trials[0, question] = n_passes, n_trials
+        verdicts = ResponseMatrix(
+            passes=passes,
+            trials=trials,
+            run_ids=(record.session_id,),
+            question_ids=ids,
+            started_at=(record.opened_at,),
+            agents=(record.agent,),
         )
+        asked = StepByStep(
+            question_ids=frozenset(self.asking.asked), k=record.k, chosen_by=record.method
+        )
+        estimate = estimate_verdicts(
+            self.view, self.calibration, verdicts, asked=asked, method=self.asking.method
+        )
+        return replace(self, estimate=estimate)
+
+    def asked_next(self, n: int = 1) -> Self:
+        """Estimate, and choose the next questions to run; none of a finished session."""
+        questions = () if self.record.finished_at is not None else self.asking.ask(n)
+        return replace(self.estimated(), questions=questions)
 
 
 def load_session(app: App, history: History, record: SessionRecord) -> AdaptiveSession:
@@ -132,7 +145,7 @@ def open_sessions(app: App) -> list[SessionRecord]:
     return sorted(found, key=lambda record: (record.opened_at, record.session_id))
 
 
-def find_open(app: App, reference: str) -> SessionRecord:
+def find_open(history: History, reference: str) -> SessionRecord:
     """Find a session that can still be told.
 
     Raises
@@ -140,32 +153,16 @@ def find_open(app: App, reference: str) -> SessionRecord:
     InputError
         If it is unknown or finished.
     """
-    with app.open_history(read_only=True) as history:
-        record = find_session(history, reference)
-    require_open(record)
+    record = find_session(history, reference)
+    if record.finished_at is not None:
+        raise InputError(
+            f"session {record.session_id} was finished on {record.finished_at:%Y-%m-%d %H:%M} UTC; "
+            "see it with `recurring-eval adaptive show`, or start another one"
+        )
     return record
 
 
 def open_session(app: App, reference: str) -> AdaptiveSession:
     """Load a session that can still be told, with InputError as `find_open`."""
     with app.open_history(read_only=True) as history:
-        record = find_session(history, reference)
-        require_open(record)
-        return load_session(app, history, record)
-
-
-def require_open(record: SessionRecord) -> None:
-    """Refuse a finished session, with InputError."""
-    if record.finished_at is not None:
-        raise InputError(
-            f"session {record.session_id} was finished on {record.finished_at:%Y-%m-%d %H:%M} UTC; "
-            "see it with `recurring-eval adaptive show`, or start another one"
-        )
-
-
-def run_of(history: History, record: SessionRecord) -> str | None:
-    """Key of the run that a session became, None where it is open or was given up."""
-    if record.run_id is None:
-        return None
-    runs = list_runs(history, record.benchmark)
-    return next((run.run_key for run in runs if run.run_id == record.run_id), None)
+        return load_session(app, history, find_open(history, reference))

@@ -1,58 +1,33 @@
 """Evaluate an agent question by question: start, ask, tell and look."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from jobs.app.app import App
 from jobs.app.targets import Target, one_benchmark, one_target
 from jobs.estimating.asked import calibration_in_use
 from jobs.estimating.estimate import asking_method
-from jobs.estimating.run_estimates import RunEstimate
 from jobs.sessions.answers import Answer, new_answers
 from jobs.sessions.session import (
     AdaptiveSession,
+    find_open,
     load_session,
     open_session,
     rebuild,
-    require_open,
-    run_of,
 )
 from recurring_eval.errors import InputError
 from recurring_eval.methods.registry import DEFAULT_STEPS
 from recurring_eval.validation import require_subset_size
 from storage.calibrations.calibrations import load_calibration
 from storage.file.history import History
+from storage.runs.runs import list_runs
 from storage.sessions import add_steps, find_session, save_session
 
 UNKNOWN_AGENT: Final = "unknown"
 LONGEST_AGENT: Final = 200
 _SEEDS: Final = 2**32
 _MOST_SEEDS: Final = 2**63
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionView:
-    """A session as a command leaves it.
-
-    Attributes
-    ----------
-    session : AdaptiveSession
-    questions : tuple of str
-        The next ones to run; none when finished.
-    estimate : RunEstimate or None
-        None before any valid verdict.
-    run_key : str or None
-        The run that a finished session became.
-    new : tuple of Answer
-        What this command stored.
-    """
-
-    session: AdaptiveSession
-    questions: tuple[str, ...] = ()
-    estimate: RunEstimate | None = None
-    run_key: str | None = None
-    new: tuple[Answer, ...] = ()
 
 
 def start_session(
@@ -64,7 +39,7 @@ def start_session(
     family: str | None = None,
     agent: str | None = None,
     seed: int | None = None,
-) -> SessionView:
+) -> AdaptiveSession:
     """Open a session under the calibration in use and choose its first question.
 
     Parameters
@@ -118,11 +93,10 @@ def start_session(
             )
             record = find_session(history, session_id)
         history.checkpoint()
-    session = rebuild(record, calibration, view)
-    return SessionView(session=session, questions=session.asking.ask(1))
+    return rebuild(record, calibration, view).asked_next()
 
 
-def ask_session(app: App, reference: str, n: int = 1) -> SessionView:
+def ask_session(app: App, reference: str, n: int = 1) -> AdaptiveSession:
     """Choose the next questions to run; asking again gives the same ones until more is told.
 
     Parameters
@@ -140,13 +114,10 @@ def ask_session(app: App, reference: str, n: int = 1) -> SessionView:
     """
     if n < 1:
         raise InputError(f"`n` is {n}; ask for at least one question")
-    session = open_session(app, reference)
-    return SessionView(
-        session=session, questions=session.asking.ask(n), estimate=session.estimate()
-    )
+    return open_session(app, reference).asked_next(n)
 
 
-def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> SessionView:
+def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> AdaptiveSession:
     """Store verdicts, all or none, then estimate and choose the next question.
 
     What was told before is left alone.
@@ -169,22 +140,16 @@ def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> Sessio
     with app.open_history() as history:
         # Compared and stored in one transaction: somebody else may be telling as well.
         with history.transaction():
-            record = find_session(history, before.record.session_id)
-            require_open(record)
+            record = find_open(history, before.record.session_id)
             new = new_answers(answers, record.steps, known, f"session {record.session_id}")
             add_steps(history, record.session_id, [answer.as_step(now) for answer in new])
             record = find_session(history, record.session_id)
         history.checkpoint()
     session = rebuild(record, before.calibration, before.view)
-    return SessionView(
-        session=session,
-        questions=session.asking.ask(1),
-        estimate=session.estimate(),
-        new=tuple(new),
-    )
+    return replace(session.asked_next(), new=tuple(new))
 
 
-def look_at_session(app: App, reference: str) -> SessionView:
+def look_at_session(app: App, reference: str) -> AdaptiveSession:
     """Look at a session, open or finished.
 
     Raises
@@ -195,14 +160,9 @@ def look_at_session(app: App, reference: str) -> SessionView:
     with app.open_history(read_only=True) as history:
         record = find_session(history, reference)
         session = load_session(app, history, record)
-        run_key = run_of(history, record)
-    finished = record.finished_at is not None
-    return SessionView(
-        session=session,
-        questions=() if finished else session.asking.ask(1),
-        estimate=session.estimate(),
-        run_key=run_key,
-    )
+        runs = [] if record.run_id is None else list_runs(history, record.benchmark)
+        run_key = next((run.run_key for run in runs if run.run_id == record.run_id), None)
+    return replace(session.asked_next(), run_key=run_key)
 
 
 def _target(
