@@ -139,10 +139,8 @@ def check_full_runs(
     if not rows:
         reason = next(iter(skipped.values()), _nothing_found(references, since))
         raise NotEnoughDataError(f"nothing to check: {reason}")
-    with app.open_history() as history:
-        with history.transaction():
-            save_checks(history, rows)
-        history.checkpoint()
+    with app.writing() as history:
+        save_checks(history, rows)
     return CheckReport(rows=tuple(rows), summary=tuple(summary), skipped=skipped)
 
 

@@ -86,10 +86,8 @@ def estimate_run(
     with app.open_history(read_only=True) as history:
         run = find_run(history, reference, benchmark=benchmark)
         result = estimate_stored(app, history, run, subset_id=subset_id, method=method)
-    with app.open_history() as history:
-        with history.transaction():
-            keep_estimate(app, history, run, result)
-        history.checkpoint()
+    with app.writing() as history:
+        keep_estimate(app, history, run, result)
     return result
 
 
@@ -143,11 +141,9 @@ def estimate_partial_runs(app: App, target: Target) -> int:
                 with suppress(InputError, NotEnoughDataError):
                     made.append((run, estimate_stored(app, history, run)))
     if made:
-        with app.open_history() as history:
-            with history.transaction():
-                for run, result in made:
-                    keep_estimate(app, history, run, result)
-            history.checkpoint()
+        with app.writing() as history:
+            for run, result in made:
+                keep_estimate(app, history, run, result)
     return len(made)
 
 

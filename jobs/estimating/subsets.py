@@ -84,19 +84,17 @@ def request_subset(
             return RequestedSubset(record=found, n_questions=n, is_new=False)
         residuals = _residuals(app, history, target, calibration, k)
     subset = stratified_subset(rasch, info.bank_version, k, seed=app.settings.seed)
-    with app.open_history() as history:
-        with history.transaction():
-            if residuals:
-                add_residuals(history, info, residuals)
-            subset_id = save_subset(
-                history,
-                subset,
-                benchmark=target.benchmark,
-                family=target.family,
-                calibration_id=info.calibration_id,
-                published_at=app.clock.now(),
-            )
-        history.checkpoint()
+    with app.writing() as history:
+        if residuals:
+            add_residuals(history, info, residuals)
+        subset_id = save_subset(
+            history,
+            subset,
+            benchmark=target.benchmark,
+            family=target.family,
+            calibration_id=info.calibration_id,
+            published_at=app.clock.now(),
+        )
         return RequestedSubset(record=find_subset(history, subset_id), n_questions=n, is_new=True)
 
 

@@ -143,18 +143,16 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
             min_trials=settings.cache.min_trials,
         )
     message = _summary(data, choices, fitted)
-    with _timed(seconds, "store"), app.open_history() as history:
-        with history.transaction():
-            calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
-            finish_job(
-                history,
-                attempt,
-                status=JobStatus.DONE,
-                message=message,
-                now=app.clock.now(),
-                owner=owner,
-            )
-        history.checkpoint()
+    with _timed(seconds, "store"), app.writing() as history:
+        calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
+        finish_job(
+            history,
+            attempt,
+            status=JobStatus.DONE,
+            message=message,
+            now=app.clock.now(),
+            owner=owner,
+        )
     return NightResult(
         calibration_id=calibration_id,
         n_runs=data.matrix.n_runs,

@@ -49,21 +49,19 @@ def finish_run(
     if not give_up:
         _require_complete(session, early=early)
     estimate = session.estimated().estimate
-    with app.open_history() as history:
-        with history.transaction():
-            record = find_open(history, session.record.session_id)
-            if record.steps != session.record.steps:
-                raise InputError(
-                    f"session {record.session_id} received more verdicts while it was being "
-                    "finished; nothing was stored, finish it again"
-                )
-            run_id = None
-            if not give_up and estimate is not None:
-                run_id, estimate = _store_run(app, history, record, estimate, purpose)
-            now = app.clock.now()
-            finish_session(history, record.session_id, run_id=run_id, finished_at=now)
-            record = find_session(history, record.session_id)
-        history.checkpoint()
+    with app.writing() as history:
+        record = find_open(history, session.record.session_id)
+        if record.steps != session.record.steps:
+            raise InputError(
+                f"session {record.session_id} received more verdicts while it was being "
+                "finished; nothing was stored, finish it again"
+            )
+        run_id = None
+        if not give_up and estimate is not None:
+            run_id, estimate = _store_run(app, history, record, estimate, purpose)
+        now = app.clock.now()
+        finish_session(history, record.session_id, run_id=run_id, finished_at=now)
+        record = find_session(history, record.session_id)
     run_key = None if run_id is None or estimate is None else estimate.run_key
     return replace(session, record=record, estimate=estimate, run_key=run_key)
 

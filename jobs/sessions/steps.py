@@ -8,6 +8,7 @@ from jobs.app.app import App
 from jobs.app.targets import Target, one_benchmark, one_target
 from jobs.estimating.asked import calibration_in_use
 from jobs.estimating.estimate import asking_method
+from jobs.randomness import generator
 from jobs.sessions.answers import Answer, new_answers
 from jobs.sessions.session import (
     AdaptiveSession,
@@ -75,24 +76,22 @@ def start_session(
     asking.require_models(calibration.fitted)
     now = app.clock.now()
     if seed is None:
-        stream = app.generator("adaptive", *target.key, agent, now.isoformat())
+        stream = generator(app.settings.seed, "adaptive", *target.key, agent, now.isoformat())
         seed = int(stream.integers(_SEEDS))
-    with app.open_history() as history:
-        with history.transaction():
-            session_id = save_session(
-                history,
-                benchmark=target.benchmark,
-                bank_version=info.bank_version,
-                family=target.family,
-                agent=agent,
-                method=asking.name,
-                k=k,
-                seed=seed,
-                calibration_id=info.calibration_id,
-                opened_at=now,
-            )
-            record = find_session(history, session_id)
-        history.checkpoint()
+    with app.writing() as history:
+        session_id = save_session(
+            history,
+            benchmark=target.benchmark,
+            bank_version=info.bank_version,
+            family=target.family,
+            agent=agent,
+            method=asking.name,
+            k=k,
+            seed=seed,
+            calibration_id=info.calibration_id,
+            opened_at=now,
+        )
+        record = find_session(history, session_id)
     return rebuild(record, calibration, view).asked_next()
 
 
@@ -137,14 +136,12 @@ def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> Adapti
     before = open_session(app, session_id)
     known = before.calibration.fitted.question_ids
     now = app.clock.now()
-    with app.open_history() as history:
+    with app.writing() as history:
         # Compared and stored in one transaction: somebody else may be telling as well.
-        with history.transaction():
-            record = find_open(history, before.record.session_id)
-            new = new_answers(answers, record.steps, known, f"session {record.session_id}")
-            add_steps(history, record.session_id, [answer.as_step(now) for answer in new])
-            record = find_session(history, record.session_id)
-        history.checkpoint()
+        record = find_open(history, before.record.session_id)
+        new = new_answers(answers, record.steps, known, f"session {record.session_id}")
+        add_steps(history, record.session_id, [answer.as_step(now) for answer in new])
+        record = find_session(history, record.session_id)
     session = rebuild(record, before.calibration, before.view)
     return replace(session.asked_next(), new=tuple(new))
 
