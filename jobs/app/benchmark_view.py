@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.app.config import BenchmarkSettings
-from recurring_eval.records import Bank, Run, RunLog, ScoredRun
+from recurring_eval.records import Run, RunLog, ScoredRun
 from recurring_eval.response_matrix import ResponseMatrix
 from storage.file.history import History
-from storage.runs.benchmarks import bank_by_version, current_bank
+from storage.runs.benchmarks import bank_by_version
 from storage.runs.verdicts import load_matrix
 from storage.sessions import SessionStep
 
@@ -50,10 +50,6 @@ class BenchmarkView:
         What the reason has after a colon is its detail and does not matter.
         """
         return reason.partition(":")[0] in self.failing_reasons
-
-    def bank(self, history: History) -> Bank | None:
-        """Load the questions of the current version; None before the first import."""
-        return current_bank(history, self.benchmark)
 
     def matrix(
         self,

@@ -1,15 +1,19 @@
-"""From the verdicts of a run to an estimate of its full pass rate."""
+"""From the verdicts of a stored run or a log file to an estimate of the full pass rate."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from jobs.app.app import App
 from jobs.app.benchmark_view import BenchmarkView
-from jobs.app.targets import Target
+from jobs.app.targets import Target, one_benchmark
 from jobs.estimating.asked import Asked, StepByStep, calibration_under_which, find_asked
 from jobs.estimating.estimate import AUTO, chosen_method, estimate_under
+from jobs.harnesses.harness import ReadOptions
+from jobs.importing.addressing import Addressing
+from jobs.importing.sources import read_sources
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.methods.fixed import FixedMethod
 from recurring_eval.methods.steps import StepMethod
@@ -89,6 +93,78 @@ def estimate_run(
     with app.writing() as history:
         keep_estimate(app, history, run, result)
     return result
+
+
+def estimate_file(
+    app: App,
+    path: Path,
+    *,
+    subset_id: str | None = None,
+    method: str = AUTO,
+    benchmark: str | None = None,
+) -> RunEstimate:
+    """Estimate the one run of a log file without storing anything.
+
+    Parameters
+    ----------
+    app : App
+    path : Path
+    subset_id : str, optional
+        What the run was asked for; by default what the log says.
+    method : str
+    benchmark : str, optional
+        By default the log's, or the only one there is.
+
+    Raises
+    ------
+    InputError
+        If the file is refused, holds several runs, or questions nobody knows.
+    """
+    with app.open_history(read_only=True) as history:
+        addressing = Addressing.load(
+            history, app.settings, benchmark=benchmark, subset_id=subset_id
+        )
+    options = addressing.read_options(ReadOptions())
+    (source,) = read_sources([path], harness="auto", options=options)
+    if source.refusal is not None:
+        raise InputError(f"{path}: {source.refusal}")
+    runs = source.log.runs
+    if len(runs) != 1:
+        keys = ", ".join(log.run_key for log in runs[:5])
+        raise InputError(
+            f"{path}: holds {len(runs)} runs ({keys}); import it and estimate one by its id"
+        )
+    with app.open_history(read_only=True) as history:
+        named = addressing.benchmark_of(runs[0], is_task=source.log.has_tasks)
+        name = one_benchmark(history, named)
+        (item,) = replace(addressing, known=(name,), benchmark=name).place([source])
+        (log,) = item.logs
+        asked = find_asked(
+            history,
+            run_key=log.run_key,
+            benchmark=name,
+            subset_id=log.subset_id,
+            session_id=log.session_id,
+            own_questions=lambda: log.question_ids,
+        )
+        info = calibration_under_which(history, name, log.agent_family, log.started_at, asked)
+        estimator = chosen_method(method, asked)
+        calibration = load_calibration(history, info, estimator.models)
+        unknown = sorted(set(log.question_ids) - set(calibration.fitted.question_ids))
+        if unknown:
+            shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+            raise InputError(
+                f"{path}: {len(unknown)} of its questions are not in the calibrated bank of "
+                f"{name!r}: {shown}; import it with --extend-bank, then recalibrate"
+            )
+        view = app.view(name)
+        return estimate_verdicts(
+            view,
+            calibration,
+            view.matrix_of_log(log, calibration.fitted.question_ids),
+            asked=asked,
+            method=estimator,
+        )
 
 
 def estimate_stored(

@@ -13,6 +13,7 @@ from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.subsets import STRATIFIED
 from storage.calibrations.subsets import published_subsets
 from storage.file.history import History
+from storage.runs.benchmarks import current_bank
 from storage.runs.runs import list_runs
 
 
@@ -125,7 +126,7 @@ def load_night(
     NotEnoughDataError
         If the benchmark has no questions or no usable full run up to `day`.
     """
-    settings, bank = view.settings, view.bank(history)
+    settings, bank = view.settings, current_bank(history, target.benchmark)
     if bank is None:
         raise NotEnoughDataError(
             f"benchmark {target.benchmark!r} has no questions yet; import runs"

@@ -20,6 +20,7 @@ from jobs.harnesses.table.wide_table import read_wide
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind
 from recurring_eval.response_matrix import ResponseMatrix
+from storage.runs.benchmarks import current_bank
 from storage.runs.runs import list_runs
 
 _RUN: Final = ("run", "run_id", "run_key")
@@ -109,7 +110,7 @@ def data_of_history(
             kinds=[RunKind.FULL],
         )
         view = app.view(target.benchmark)
-        bank = view.bank(history)
+        bank = current_bank(history, target.benchmark)
         if bank is None or not runs:
             raise NotEnoughDataError(
                 f"benchmark {target.benchmark!r} has no full run yet; import some"

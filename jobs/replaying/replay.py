@@ -145,7 +145,7 @@ def _compute(
         if done:
             app.console.progress(f"{len(done)} folds and seeds are in the journal already")
 
-    with journal or nullcontext(), parallel_backend(app.settings.replay):
+    with nullcontext() if journal is None else journal.file, parallel_backend(app.settings.replay):
         try:
             return run_tasks(data, setup, done, journal=journal, progress=progress)
         except KeyboardInterrupt:

@@ -165,9 +165,7 @@ class Worker:
 
         try:
             if target is not None and job.key.job == RECALIBRATE:
-                night = plan_night(
-                    self.app, target, day, window=None, new_subsets=False, supersede=False
-                )
+                night = plan_night(self.app, target, day)
                 result = recalibrate_night(
                     self.app, night, owner=self.owner, done=SETTLED, run=self.run
                 )
