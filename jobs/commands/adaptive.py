@@ -1,7 +1,7 @@
 """`recurring-eval adaptive`: the commands of an evaluation question by question."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -62,7 +62,7 @@ def start(
     """Open a session and print its first question."""
     from jobs.app.app import start_app
     from jobs.sessions.describe import describe_next, session_document
-    from jobs.sessions.steps import start_session
+    from jobs.sessions.session import start_session
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     view = start_session(
@@ -92,7 +92,7 @@ def next_(
     """
     from jobs.app.app import start_app
     from jobs.sessions.describe import describe_next, session_document
-    from jobs.sessions.steps import ask_session
+    from jobs.sessions.session import ask_session
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     view = ask_session(app, session, n)
@@ -131,8 +131,7 @@ def tell(
     from jobs.app.app import start_app
     from jobs.sessions.answers import answers_of_log, parse_answers
     from jobs.sessions.describe import describe_progress, session_document
-    from jobs.sessions.session import find_open
-    from jobs.sessions.steps import tell_session
+    from jobs.sessions.session import find_open, tell_session
 
     if not verdicts and file is None:
         raise typer.BadParameter("name QUESTION=VERDICT, or a log with --file FILE")
@@ -168,10 +167,8 @@ def show(
         describe_whole,
         list_document,
         session_document,
-        steps_document,
     )
-    from jobs.sessions.session import open_sessions
-    from jobs.sessions.steps import look_at_session
+    from jobs.sessions.session import look_at_session, open_sessions
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if session is None:
@@ -179,8 +176,7 @@ def show(
         app.console.result(list_document(app, found), describe_list(app, found))
         return
     view = look_at_session(app, session)
-    document: dict[str, Any] = session_document(view)
-    document["steps"] = steps_document(view.record)
+    document = session_document(view) | {"steps": view.record.steps}
     app.console.result(document, describe_whole(view))
 
 

@@ -61,23 +61,6 @@ def chosen_method(name: str, asked: Asked) -> FixedMethod | StepMethod:
     return method
 
 
-def choosing_method(name: str) -> FixedMethod:
-    """Find a method that chooses its questions before any is asked.
-
-    Raises
-    ------
-    InputError
-        If it is unknown, asks step by step, or is there for replays alone.
-    """
-    method = live_method(name)
-    if isinstance(method, StepMethod):
-        raise InputError(
-            f"method {name!r} asks step by step: start it with "
-            f"`recurring-eval adaptive start --method {name} --k K`; it does not publish subsets"
-        )
-    return method
-
-
 def asking_method(name: str) -> StepMethod:
     """Find a method that asks step by step.
 

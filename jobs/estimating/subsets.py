@@ -7,7 +7,7 @@ from typing import Final
 from jobs.app.app import App
 from jobs.app.targets import Target, one_target
 from jobs.estimating.asked import calibration_in_use
-from jobs.estimating.estimate import choosing_method
+from jobs.estimating.estimate import live_method
 from jobs.harnesses.registry import selections
 from jobs.harnesses.selection import Selection, SelectionContext
 from jobs.importing.rules import stored_rule, tasks_of
@@ -15,6 +15,7 @@ from jobs.nights.fit import fixed_method_residuals
 from recurring_eval.errors import InputError
 from recurring_eval.methods.fixed import FixedMethod
 from recurring_eval.methods.registry import checked_methods
+from recurring_eval.methods.steps import StepMethod
 from recurring_eval.records import ReplayResidual
 from recurring_eval.subsets import STRATIFIED, stratified_subset
 from recurring_eval.validation import require_subset_size
@@ -77,8 +78,13 @@ def request_subset(
     NotEnoughDataError
         If nothing is calibrated yet.
     """
-    design = choosing_method(method).design
-    if design != STRATIFIED:
+    chosen = live_method(method)
+    if isinstance(chosen, StepMethod):
+        raise InputError(
+            f"method {method!r} asks step by step: start it with "
+            f"`recurring-eval adaptive start --method {method} --k K`; it does not publish subsets"
+        )
+    if chosen.design != STRATIFIED:
         raise InputError(
             f"method {method!r} does not publish subsets; use {STRATIFIED} (with +gpirt or +pirt)"
         )
@@ -88,7 +94,7 @@ def request_subset(
         info, rasch = calibration.info, calibration.fitted.rasch
         n = rasch.n_questions
         require_subset_size(k, n)
-        found = published_subset(history, target.benchmark, target.family, k, design)
+        found = published_subset(history, target.benchmark, target.family, k, STRATIFIED)
         if found is not None and found.subset.bank_version == info.bank_version:
             return RequestedSubset(record=found, n_questions=n, is_new=False)
         residuals = _residuals(app, history, target, calibration, k)

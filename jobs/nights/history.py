@@ -86,8 +86,6 @@ class NightlyHistory:
     window : CalibrationWindow
     matrix : ResponseMatrix
         Verdicts of the window's runs on the bank's questions.
-    configurations : tuple of str
-        Agent and configuration of each run, empty where unknown.
     cache_window : ResponseMatrix
         Executed verdicts of routine runs on the days before the cache's.
     published : dict of int to Subset
@@ -99,7 +97,6 @@ class NightlyHistory:
     bank: Bank
     window: CalibrationWindow
     matrix: ResponseMatrix
-    configurations: tuple[str, ...]
     cache_window: ResponseMatrix
     published: dict[int, Subset]
     overtaken: frozenset[int]
@@ -151,9 +148,6 @@ def load_night(
         bank=bank,
         window=window,
         matrix=view.matrix(history, window.runs, bank.question_ids),
-        configurations=tuple(
-            f"{run.agent}\n{run.agent_config}" if run.agent_config else "" for run in window.runs
-        ),
         cache_window=view.matrix(history, routine, bank.question_ids),
         published=published,
         overtaken=overtaken,

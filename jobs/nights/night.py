@@ -132,7 +132,10 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
     sizes = data.sizes(settings.subset_sizes)
     runs = CalibrationRuns(
         matrix=data.matrix,
-        configurations=data.configurations,
+        configurations=tuple(
+            f"{run.agent}\n{run.agent_config}" if run.agent_config else ""
+            for run in data.window.runs
+        ),
         modes={"hspr": settings.hspr},
         n_threads=PARTS_AT_A_TIME,
     )

@@ -13,7 +13,7 @@ def session_document(session: AdaptiveSession) -> dict[str, object]:
     """Build the stable JSON document of a session."""
     record = session.record
     return _facts(record) | {
-        "n_valid": session.n_valid,
+        "n_valid": session.asking.n_valid,
         "n_left": session.n_left,
         "questions": session.questions,
         "asked": [step.question_id for step in record.steps],
@@ -22,20 +22,6 @@ def session_document(session: AdaptiveSession) -> dict[str, object]:
         "calibration_id": record.calibration_id,
         "seed": record.seed,
     }
-
-
-def steps_document(record: SessionRecord) -> list[dict[str, object]]:
-    """List what a session was told, in order."""
-    return [
-        {
-            "question_id": step.question_id,
-            "passes": step.passes,
-            "trials": step.trials,
-            "reason": step.reason,
-            "told_at": step.told_at,
-        }
-        for step in record.steps
-    ]
 
 
 def list_document(app: App, records: Iterable[SessionRecord]) -> dict[str, object]:
@@ -57,11 +43,11 @@ def describe_list(app: App, records: Sequence[SessionRecord]) -> list[str]:
 def describe_progress(session: AdaptiveSession) -> list[str]:
     """Say how far a session is, what it says so far, and what comes next."""
     record = session.record
-    missing = len(record.steps) - session.n_valid
+    missing = len(record.steps) - session.asking.n_valid
     gaps = f", {missing} without a valid verdict" if missing else ""
     lines = [
-        f"session {record.session_id}: {session.n_valid} of {record.k} valid verdicts{gaps}; "
-        f"{session.n_left} left"
+        f"session {record.session_id}: {session.asking.n_valid} of {record.k} valid verdicts"
+        f"{gaps}; {session.n_left} left"
     ]
     if session.estimate is not None:
         lines += describe(session.estimate)
@@ -93,7 +79,7 @@ def describe_whole(session: AdaptiveSession) -> list[str]:
         for number, step in enumerate(record.steps, start=1)
     ]
     _, *progress = describe_progress(session)
-    told = f"{session.n_valid} of {record.k} valid verdicts; {session.n_left} left"
+    told = f"{session.asking.n_valid} of {record.k} valid verdicts; {session.n_left} left"
     return [*head, told, *steps, *progress]
 
 

@@ -106,7 +106,7 @@ def session_log(record: SessionRecord, *, run_key: str, purpose: RunPurpose) -> 
 
 def _require_complete(session: AdaptiveSession, *, early: bool) -> None:
     name = f"session {session.record.session_id}"
-    if not session.n_valid:
+    if not session.asking.n_valid:
         raise InputError(
             f"{name} has no valid verdict to estimate from; add some with `adaptive tell`, or "
             "close it without a run with --give-up"
@@ -118,8 +118,8 @@ def _require_complete(session: AdaptiveSession, *, early: bool) -> None:
         )
     if not session.asking.finished and not early:
         raise InputError(
-            f"{name} has {session.n_valid} of {session.record.k} valid verdicts, {session.n_left} "
-            "are left; add them with `adaptive tell`, or finish with --early (or --give-up, "
+            f"{name} has {session.asking.n_valid} of {session.record.k} valid verdicts, "
+            f"{session.n_left} are left; add them with `adaptive tell`, or finish with --early (or --give-up, "
             "without a run)"
         )
 
