@@ -7,6 +7,7 @@ from typing import Self
 
 from jobs.app.targets import Target
 from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.records import Run, RunLog
 from storage.calibrations.calibrations import (
     CalibrationInfo,
     calibration_by_id,
@@ -47,11 +48,10 @@ Asked = SubsetRecord | StepByStep | None
 
 def find_asked(
     history: History,
-    *,
-    run_key: str,
+    run: Run | RunLog,
     benchmark: str,
+    *,
     subset_id: str | None,
-    session_id: str | None,
     own_questions: Callable[[], Sequence[str]],
 ) -> Asked:
     """Find what a run of a benchmark was asked.
@@ -59,10 +59,10 @@ def find_asked(
     Parameters
     ----------
     history : History
-    run_key, benchmark : str
+    run : Run or RunLog
+    benchmark : str
     subset_id : str or None
-        Goes before the session.
-    session_id : str or None
+        Goes before the session of the run.
     own_questions : callable
         Gives the questions that the run has verdicts on, missing ones included; called
         for a session that the history does not have or that has no steps.
@@ -72,6 +72,7 @@ def find_asked(
     InputError
         If the subset is unknown, or it or the session belongs to another benchmark.
     """
+    run_key, session_id = run.run_key, run.session_id
     if subset_id is not None:
         record = find_subset(history, subset_id)
         _require_benchmark(f"subset {subset_id!r}", record.benchmark, run_key, benchmark)

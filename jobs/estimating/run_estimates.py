@@ -141,10 +141,9 @@ def estimate_file(
         (log,) = item.logs
         asked = find_asked(
             history,
-            run_key=log.run_key,
-            benchmark=name,
+            log,
+            name,
             subset_id=log.subset_id,
-            session_id=log.session_id,
             own_questions=lambda: log.question_ids,
         )
         info = calibration_under_which(history, name, log.agent_family, log.started_at, asked)
@@ -178,10 +177,9 @@ def estimate_stored(
     """Estimate a stored run under the calibration it was asked under."""
     asked = find_asked(
         history,
-        run_key=run.run_key,
-        benchmark=run.benchmark,
+        run,
+        run.benchmark,
         subset_id=subset_id or run.subset_id,
-        session_id=run.session_id,
         own_questions=lambda: load_log(history, run).question_ids,
     )
     target = (run.benchmark, run.agent_family)

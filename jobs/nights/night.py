@@ -1,16 +1,14 @@
 """One night of one benchmark and family: read, compute, store in one transaction."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from time import perf_counter
 
 from jobs.app.app import App
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.config import window_days
 from jobs.app.targets import Target
-from jobs.nights.fit import PARTS_AT_A_TIME, NightlyFit, fit_night
+from jobs.nights.fit import PARTS_AT_A_TIME, NightlyFit, fit_night, timed
 from jobs.nights.history import CalibrationWindow, NightlyHistory, load_night
 from recurring_eval.caching import Cache, build_cache
 from recurring_eval.methods.calibration import Calibration, CalibrationRuns
@@ -120,7 +118,7 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
     """
     seconds: dict[str, float] = {}
     settings, seed = night.view.settings, app.settings.seed
-    with _timed(seconds, "load"), app.open_history(read_only=True) as history:
+    with timed(seconds, "load"), app.open_history(read_only=True) as history:
         data = load_night(
             history,
             night.target,
@@ -141,7 +139,7 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
     )
     fitted = fit_night(runs, sizes=sizes, seed=seed)
     seconds |= fitted.seconds
-    with _timed(seconds, "subsets"):
+    with timed(seconds, "subsets"):
         choices = _choose_subsets(
             data, fitted.calibration, sizes, seed=seed, requested=night.new_subsets
         )
@@ -151,7 +149,7 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
             min_trials=settings.cache.min_trials,
         )
     message = _summary(data, choices, fitted)
-    with _timed(seconds, "store"), app.writing() as history:
+    with timed(seconds, "store"), app.writing() as history:
         calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
         finish_job(
             history,
@@ -293,12 +291,3 @@ def _summary(data: NightlyHistory, choices: Sequence[Choice], fitted: NightlyFit
             published.setdefault(decision.reason + past, []).append(str(candidate.k))
     parts += [f"published k={', '.join(ks)}: {reason}" for reason, ks in published.items()]
     return "; ".join(parts)
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
-    start = perf_counter()
-    try:
-        yield
-    finally:
-        seconds[phase] = perf_counter() - start

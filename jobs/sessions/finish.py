@@ -119,8 +119,8 @@ def _require_complete(session: AdaptiveSession, *, early: bool) -> None:
     if not session.asking.finished and not early:
         raise InputError(
             f"{name} has {session.asking.n_valid} of {session.record.k} valid verdicts, "
-            f"{session.n_left} are left; add them with `adaptive tell`, or finish with --early (or --give-up, "
-            "without a run)"
+            f"{session.n_left} are left; add them with `adaptive tell`, or finish with --early "
+            "(or --give-up, without a run)"
         )
 
 
