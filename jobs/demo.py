@@ -55,7 +55,6 @@ class Demo:
         Estimate less full pass rate.
     seconds : float
         Wall time.
-    story : tuple of str
     """
 
     report: Path
@@ -65,11 +64,10 @@ class Demo:
     full_pass_rate: float
     error_pp: float
     seconds: float
-    story: tuple[str, ...]
 
 
-def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
-    """Simulate 52 days, a few nights and a release, and return the story with its figures.
+def run_demo(folder: Path | None, *, seed: int, console: Console) -> tuple[Demo, list[str]]:
+    """Simulate 52 days, a few nights and a release, and return its figures and the story.
 
     Parameters
     ----------
@@ -115,7 +113,7 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
     row = next(r for r in check.rows if r.k == K and r.method == estimate.estimate.method)
     _live_through(project.config, console, release_day)
     verdict = "inside" if row.covered else "outside"
-    return Demo(
+    demo = Demo(
         report=index_path(app),
         history=project.history,
         runs=imported.runs_added + 2,
@@ -123,7 +121,10 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
         full_pass_rate=row.full_pass_rate,
         error_pp=row.error_pp,
         seconds=perf_counter() - start,
-        story=(
+    )
+    return (
+        demo,
+        [
             f"1. A team ran its {options.n_questions}-question benchmark {imported.runs_added} "
             f"times in {CANDIDATE_DAY - 1} days (simulated, seed {seed}).",
             f"2. `import` stored {imported.verdicts_added:,} verdicts in {project.history}.",
@@ -137,7 +138,7 @@ def run_demo(folder: Path | None, *, seed: int, console: Console) -> Demo:
             f"7. `check` found the estimate off by {row.error_pp:+.1f} pp, {verdict} its interval.",
             f"8. The night after refitted with it; the reports of all nights: {index_path(app)}",
             f"Try more: cd {folder}; recurring-eval status; recurring-eval subset --k 100",
-        ),
+        ],
     )
 
 

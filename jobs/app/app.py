@@ -1,18 +1,16 @@
 """The environment of a job: settings, clock, console, and access to the history."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.config import Settings
 from jobs.app.config_file import load_settings
 from jobs.app.console import Console
 from jobs.clock import Clock, SystemClock
-from jobs.randomness import generator
 from storage.file.backups import list_backups
 from storage.file.errors import HistoryDamagedError
 from storage.file.history import History
@@ -64,9 +62,13 @@ class App:
             return f"there is no backup in {self.settings.backups}"
         return f"the newest backup is {backups[-1].path}"
 
-    def generator(self, *names: str) -> np.random.Generator:
-        """Random stream of the configured seed for a purpose."""
-        return generator(self.settings.seed, *names)
+    @contextmanager
+    def writing(self) -> Iterator[History]:
+        """Open the history to write in one transaction, and make it durable at the end."""
+        with self.open_history() as history:
+            with history.transaction():
+                yield history
+            history.checkpoint()
 
 
 def start_app(

@@ -9,12 +9,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from jobs.app.config import BenchmarkSettings
-from jobs.importing.verdict_counts import Verdicts, verdicts_of
-from recurring_eval.records import Bank, Run, RunLog, ScoredRun
+from recurring_eval.records import Run, RunLog, ScoredRun
 from recurring_eval.response_matrix import ResponseMatrix
 from storage.file.history import History
-from storage.runs.benchmarks import bank_by_version, current_bank
+from storage.runs.benchmarks import bank_by_version
 from storage.runs.verdicts import load_matrix
 from storage.sessions import SessionStep
 
@@ -49,10 +50,6 @@ class BenchmarkView:
         What the reason has after a colon is its detail and does not matter.
         """
         return reason.partition(":")[0] in self.failing_reasons
-
-    def bank(self, history: History) -> Bank | None:
-        """Load the questions of the current version; None before the first import."""
-        return current_bank(history, self.benchmark)
 
     def matrix(
         self,
@@ -100,9 +97,17 @@ class BenchmarkView:
                 found[run.run_id] = _scored(run, float(rate), int(count))
         return [found[run.run_id] for run in runs]
 
-    def verdicts_of_log(self, log: RunLog, question_ids: Sequence[str]) -> Verdicts:
-        """Count a log's passes and trials on questions that include every one of the log."""
-        return verdicts_of(log, question_ids, failing=self.failing_reasons)
+    def matrix_of_log(self, log: RunLog, question_ids: Sequence[str]) -> ResponseMatrix:
+        """Count passes and trials of a log as one row; the questions include all of the log."""
+        passes, trials = log.counts(question_ids, failing=self.failing_reasons)
+        return ResponseMatrix(
+            passes=passes[np.newaxis],
+            trials=trials[np.newaxis],
+            run_ids=(log.run_key,),
+            question_ids=tuple(question_ids),
+            started_at=(log.started_at,),
+            agents=(log.agent,),
+        )
 
     def counts_of_steps(self, steps: Iterable[SessionStep]) -> dict[str, tuple[int, int]]:
         """Count passes and trials of each question that a session has an answer for."""

@@ -1,7 +1,7 @@
 """`recurring-eval adaptive`: the commands of an evaluation question by question."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -62,13 +62,13 @@ def start(
     """Open a session and print its first question."""
     from jobs.app.app import start_app
     from jobs.sessions.describe import describe_next, session_document
-    from jobs.sessions.steps import start_session
+    from jobs.sessions.session import start_session
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     view = start_session(
         app, k=k, method=method, benchmark=benchmark, family=family, agent=agent, seed=seed
     )
-    session_id = view.session.record.session_id
+    session_id = view.record.session_id
     app.console.result(session_document(view), [f"session: {session_id}", *describe_next(view)])
     app.console.progress(
         "run that question, then record its verdict: "
@@ -92,7 +92,7 @@ def next_(
     """
     from jobs.app.app import start_app
     from jobs.sessions.describe import describe_next, session_document
-    from jobs.sessions.steps import ask_session
+    from jobs.sessions.session import ask_session
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     view = ask_session(app, session, n)
@@ -131,14 +131,14 @@ def tell(
     from jobs.app.app import start_app
     from jobs.sessions.answers import answers_of_log, parse_answers
     from jobs.sessions.describe import describe_progress, session_document
-    from jobs.sessions.session import find_open
-    from jobs.sessions.steps import tell_session
+    from jobs.sessions.session import find_open, tell_session
 
     if not verdicts and file is None:
         raise typer.BadParameter("name QUESTION=VERDICT, or a log with --file FILE")
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     answers = parse_answers(verdicts or [])
-    record = find_open(app, session)
+    with app.open_history(read_only=True) as history:
+        record = find_open(history, session)
     if file is not None:
         answers += answers_of_log(app, file, record)
     view = tell_session(app, record.session_id, answers)
@@ -167,10 +167,8 @@ def show(
         describe_whole,
         list_document,
         session_document,
-        steps_document,
     )
-    from jobs.sessions.session import open_sessions
-    from jobs.sessions.steps import look_at_session
+    from jobs.sessions.session import look_at_session, open_sessions
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     if session is None:
@@ -178,8 +176,7 @@ def show(
         app.console.result(list_document(app, found), describe_list(app, found))
         return
     view = look_at_session(app, session)
-    document: dict[str, Any] = session_document(view)
-    document["steps"] = steps_document(view.session.record)
+    document = session_document(view) | {"steps": view.record.steps}
     app.console.result(document, describe_whole(view))
 
 

@@ -14,9 +14,14 @@ from jobs.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from jobs.estimating.check_rows import CheckSummary
+    from jobs.estimating.checks import CheckSummary
 
 SHOWN = 5
+FIELDS = (
+    *("method", "k", "estimate", "full_pass_rate", "error_pp", "covered", "low", "high"),
+    *("started_at", "subset_id", "calibration_id"),
+)
+"""What the document has of a check beside its run."""
 
 
 def _name(row: "CheckSummary") -> str:
@@ -69,20 +74,7 @@ def run(
         for row in report.summary
     ]
     rows = [
-        {
-            "run_id": row.run_key,
-            "method": row.method,
-            "k": row.k,
-            "estimate": row.estimate,
-            "full_pass_rate": row.full_pass_rate,
-            "error_pp": row.error_pp,
-            "covered": row.covered,
-            "low": row.low,
-            "high": row.high,
-            "started_at": row.started_at,
-            "subset_id": row.subset_id,
-            "calibration_id": row.calibration_id,
-        }
+        {"run_id": row.run_key} | {name: getattr(row, name) for name in FIELDS}
         for row in report.rows
     ]
     app.console.result({"rows": rows, "summary": report.summary, "skipped": report.skipped}, lines)

@@ -30,16 +30,4 @@ def run(
     if config is not None:
         raise InputError("the demo writes a configuration of its own; leave --config out")
     console = Console(as_json=as_json, quiet=quiet)
-    demo = run_demo(folder, seed=seed, console=console)
-    console.result(
-        {
-            "report": demo.report,
-            "history": demo.history,
-            "runs": demo.runs,
-            "estimate": demo.estimate,
-            "full_pass_rate": demo.full_pass_rate,
-            "error_pp": demo.error_pp,
-            "seconds": demo.seconds,
-        },
-        demo.story,
-    )
+    console.result(*run_demo(folder, seed=seed, console=console))

@@ -35,8 +35,7 @@ def run(
 
     from jobs.app.app import start_app
     from jobs.estimating.describe import describe, document
-    from jobs.estimating.file_estimates import estimate_file
-    from jobs.estimating.run_estimates import estimate_run
+    from jobs.estimating.run_estimates import estimate_file, estimate_run
     from jobs.harnesses.registry import looks_like_log
     from recurring_eval.errors import InputError
 

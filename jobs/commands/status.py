@@ -18,8 +18,12 @@ def run(
 ) -> None:
     """Show what is stored, how old the models are, the last jobs."""
     from jobs.app.app import start_app
-    from jobs.schedule.status import describe_scheduler
-    from jobs.upkeep.status import describe_status, scheduler_state, show_status
+    from jobs.upkeep.status import (
+        describe_scheduler,
+        describe_status,
+        scheduler_state,
+        show_status,
+    )
 
     app = start_app(config=config, as_json=as_json, quiet=quiet)
     states = show_status(app, benchmark=benchmark, family=family)

@@ -42,13 +42,13 @@ def run(
 ) -> None:
     """Print which k questions to run before a release."""
     from jobs.app.app import start_app
-    from jobs.estimating.phrase_selection import (
+    from jobs.estimating.subsets import (
         PLAIN_FORMATS,
         check_format,
         phrase_selection,
+        request_subset,
         write_files,
     )
-    from jobs.estimating.subsets import request_subset
 
     app = start_app(config=config, as_json=as_json or output == "json", quiet=quiet)
     check_format(output)

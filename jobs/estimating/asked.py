@@ -1,16 +1,20 @@
-"""What a run was asked, and the calibration it was asked under."""
+"""What a run was asked, and the calibration and subsets that were in use at a time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
+from jobs.app.targets import Target
 from recurring_eval.errors import InputError, NotEnoughDataError
+from recurring_eval.records import Run, RunLog
 from storage.calibrations.calibrations import (
     CalibrationInfo,
     calibration_by_id,
     latest_calibration,
+    list_calibrations,
 )
-from storage.calibrations.subsets import SubsetRecord, find_subset
+from storage.calibrations.subsets import SubsetRecord, find_subset, list_subsets
 from storage.file.history import History
 from storage.runs.benchmarks import bank_by_version
 from storage.sessions import session_by_id
@@ -44,11 +48,10 @@ Asked = SubsetRecord | StepByStep | None
 
 def find_asked(
     history: History,
-    *,
-    run_key: str,
+    run: Run | RunLog,
     benchmark: str,
+    *,
     subset_id: str | None,
-    session_id: str | None,
     own_questions: Callable[[], Sequence[str]],
 ) -> Asked:
     """Find what a run of a benchmark was asked.
@@ -56,10 +59,10 @@ def find_asked(
     Parameters
     ----------
     history : History
-    run_key, benchmark : str
+    run : Run or RunLog
+    benchmark : str
     subset_id : str or None
-        Goes before the session.
-    session_id : str or None
+        Goes before the session of the run.
     own_questions : callable
         Gives the questions that the run has verdicts on, missing ones included; called
         for a session that the history does not have or that has no steps.
@@ -69,6 +72,7 @@ def find_asked(
     InputError
         If the subset is unknown, or it or the session belongs to another benchmark.
     """
+    run_key, session_id = run.run_key, run.session_id
     if subset_id is not None:
         record = find_subset(history, subset_id)
         _require_benchmark(f"subset {subset_id!r}", record.benchmark, run_key, benchmark)
@@ -143,3 +147,38 @@ def _require_benchmark(what: str, its_own: str, run_key: str, benchmark: str) ->
         raise InputError(
             f"{what} belongs to benchmark {its_own!r}, but run {run_key!r} to {benchmark!r}"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetVersions:
+    """Every version of the subsets of one benchmark and family.
+
+    Attributes
+    ----------
+    versions : tuple of (datetime, SubsetRecord)
+        Newest run that the version was chosen from, and the version; oldest data first, of
+        equal data in order of publication.
+    """
+
+    versions: tuple[tuple[datetime, SubsetRecord], ...]
+
+    @classmethod
+    def load(cls, history: History, target: Target) -> Self:
+        """Read them with the end of the data that chose them; others are left out."""
+        infos = list_calibrations(history, *target.key, superseded=True)
+        data_end = {info.calibration_id: info.data_end for info in infos}
+        known = [
+            (data_end[record.calibration_id], record)
+            for record in list_subsets(history, *target.key)
+            if record.calibration_id in data_end
+        ]
+        return cls(versions=tuple(sorted(known, key=lambda version: version[0])))
+
+    def in_use(self, at: datetime) -> list[SubsetRecord]:
+        """Last version of each design and size whose data end before a time."""
+        latest = {(r.subset.design, r.subset.k): r for end, r in self.versions if end < at}
+        return [latest[key] for key in sorted(latest)]
+
+    def overtaken(self, at: datetime) -> list[SubsetRecord]:
+        """Active versions whose data reach to a time or beyond."""
+        return [record for end, record in self.versions if record.active and end >= at]

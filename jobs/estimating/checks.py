@@ -9,23 +9,22 @@ import numpy as np
 
 from jobs.app.app import App
 from jobs.app.targets import Target, choose_targets
-from jobs.estimating.asked import StepByStep
-from jobs.estimating.check_rows import CheckSummary, JudgedRun, check_row, summarise
+from jobs.estimating.asked import StepByStep, SubsetVersions
 from jobs.estimating.estimate import estimate_under
-from jobs.estimating.subset_versions import SubsetVersions
-from jobs.importing.verdict_counts import Verdicts
 from jobs.randomness import generator
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.methods.fixed import FixedMethod
 from recurring_eval.methods.registry import checked_methods
 from recurring_eval.methods.steps import StepMethod, drawn_order
-from recurring_eval.records import Run, RunKind
+from recurring_eval.records import Run, RunKind, ScoreEstimate
+from recurring_eval.response_matrix import ResponseMatrix
 from storage.calibrations.calibrations import (
     StoredCalibration,
     list_calibrations,
     load_calibration,
 )
 from storage.calibrations.estimates import FullRunCheck, save_checks
+from storage.calibrations.subsets import SubsetRecord
 from storage.file.history import History
 from storage.runs.runs import find_run, list_runs
 
@@ -33,6 +32,42 @@ CHECKED = checked_methods()
 KINDS = tuple({kind.name: kind for method in CHECKED for kind in method.models}.values())
 TELL_EVERY = 10
 """Runs between two lines of progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedRun:
+    """A full run with what judges it.
+
+    Attributes
+    ----------
+    run : Run
+    verdicts : ResponseMatrix
+        Its one row on the calibration's questions.
+    calibration : StoredCalibration
+        Its data end before the run.
+    subsets : list of SubsetRecord
+        In use when the run started, one per design and size.
+    """
+
+    run: Run
+    verdicts: ResponseMatrix
+    calibration: StoredCalibration
+    subsets: list[SubsetRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSummary:
+    """Accuracy of one method at one k over the checked runs; errors in percentage points."""
+
+    benchmark: str
+    agent_family: str
+    method: str
+    k: int
+    n: int
+    mae_pp: float
+    max_error_pp: float
+    bias_pp: float
+    coverage: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +132,15 @@ def check_full_runs(
         for done, one in enumerate(of_target):
             if done % TELL_EVERY == 0:
                 app.console.progress(f"checking full run {done + 1} of {len(of_target)}")
-            found += [*_check_by_subsets(app, one), *_check_by_steps(app, one)]
+            found += _check(app, one)
         found.sort(key=lambda row: (row.started_at, row.run_key, row.method, row.k))
         rows += found
-        summary += summarise(found, target)
+        summary += _summarise(found, target)
     if not rows:
         reason = next(iter(skipped.values()), _nothing_found(references, since))
         raise NotEnoughDataError(f"nothing to check: {reason}")
-    with app.open_history() as history:
-        with history.transaction():
-            save_checks(history, rows)
-        history.checkpoint()
+    with app.writing() as history:
+        save_checks(history, rows)
     return CheckReport(rows=tuple(rows), summary=tuple(summary), skipped=skipped)
 
 
@@ -173,81 +206,79 @@ def _judge_target(
         else:
             by_calibration.setdefault(before[-1].calibration_id, []).append(run)
     versions = SubsetVersions.load(history, target)
+    view = app.view(target.benchmark)
     judged: list[JudgedRun] = []
     for calibration_id, group in by_calibration.items():
         info = next(info for info in calibrations if info.calibration_id == calibration_id)
         calibration = load_calibration(history, info, KINDS)
-        for one in _judge_group(app, history, calibration, group, versions):
-            if versions.in_force(one.run.started_at) or _any_steps(one):
+        ids = calibration.fitted.question_ids
+        matrix = view.matrix(history, group, ids, bank_version=info.bank_version)
+        for i, run in enumerate(group):
+            subsets = versions.in_use(run.started_at)
+            one = JudgedRun(
+                run=run,
+                verdicts=matrix.select_runs(slice(i, i + 1)),
+                calibration=calibration,
+                subsets=[r for r in subsets if set(ids).issuperset(r.subset.question_ids)],
+            )
+            if subsets or any(True for _ in _step_methods(one)):
                 judged.append(one)
                 continue
-            skipped[one.run.run_key] = (
-                f"no subset was chosen from data that end before run {one.run.run_key}; ask for "
+            skipped[run.run_key] = (
+                f"no subset was chosen from data that end before run {run.run_key}; ask for "
                 "one with `recurring-eval subset`, or `recalibrate --as-of` a date before it"
             )
     return judged, skipped
 
 
-def _judge_group(
-    app: App,
-    history: History,
-    calibration: StoredCalibration,
-    runs: Sequence[Run],
-    versions: SubsetVersions,
-) -> list[JudgedRun]:
-    """Load the verdicts of the runs that one calibration judges."""
-    ids, info = calibration.fitted.question_ids, calibration.info
-    matrix = app.view(info.benchmark).matrix(history, runs, ids, bank_version=info.bank_version)
-    known, scores = set(ids), matrix.pass_rates()
+def _check(app: App, judged: JudgedRun) -> list[FullRunCheck]:
+    """Compare every estimate of a run with its full pass rate."""
+    run, full = judged.run, float(judged.verdicts.pass_rates()[0])
     return [
-        JudgedRun(
-            run=run,
-            verdicts=Verdicts(
-                passes=matrix.passes[i], trials=matrix.trials[i], started_at=run.started_at
-            ),
-            full_pass_rate=float(scores[i]),
-            calibration=calibration,
-            subsets=tuple(
-                record
-                for record in versions.in_force(run.started_at)
-                if known.issuperset(record.subset.question_ids)
-            ),
+        FullRunCheck(
+            run_id=run.run_id,
+            run_key=run.run_key,
+            started_at=run.started_at,
+            method=estimate.method,
+            k=k,
+            subset_id=subset_id,
+            calibration_id=judged.calibration.info.calibration_id,
+            estimate=estimate.pass_rate,
+            low=estimate.low,
+            high=estimate.high,
+            full_pass_rate=full,
+            error_pp=100.0 * (estimate.pass_rate - full),
+            covered=estimate.low <= full <= estimate.high,
+            checked_at=app.clock.now(),
         )
-        for i, run in enumerate(runs)
+        for estimate, k, subset_id in (*_by_subsets(app, judged), *_by_steps(app, judged))
     ]
 
 
-def _check_by_subsets(app: App, judged: JudgedRun) -> list[FullRunCheck]:
-    view, fitted = app.view(judged.run.benchmark), judged.calibration.fitted
-    fixed = [method for method in CHECKED if isinstance(method, FixedMethod)]
-    return [
-        check_row(
-            judged,
-            estimate_under(
-                view, judged.calibration, judged.verdicts, record, method, valid_only=True
-            ),
-            k=record.subset.k,
-            subset_id=record.subset_id,
-            now=app.clock.now(),
-        )
-        for record, method in itertools.product(judged.subsets, fixed)
-        if method.design == record.subset.design and fitted.has(method.models)
-    ]
+def _by_subsets(app: App, judged: JudgedRun) -> Iterator[tuple[ScoreEstimate, int, str | None]]:
+    """Estimate a run on the questions of each subset; k and the subset's id go with it."""
+    view, calibration = app.view(judged.run.benchmark), judged.calibration
+    fixed = [m for m in CHECKED if isinstance(m, FixedMethod) and calibration.fitted.has(m.models)]
+    for record, method in itertools.product(judged.subsets, fixed):
+        if method.design == record.subset.design:
+            estimate = estimate_under(
+                view, calibration, judged.verdicts, record, method, valid_only=True
+            )
+            yield estimate, record.subset.k, record.subset_id
 
 
-def _check_by_steps(app: App, judged: JudgedRun) -> list[FullRunCheck]:
+def _by_steps(app: App, judged: JudgedRun) -> Iterator[tuple[ScoreEstimate, int, str | None]]:
     """Ask the run's own verdicts along one path of each method and estimate it at every size."""
     view, verdicts = app.view(judged.run.benchmark), judged.verdicts
-    fitted, valid = judged.calibration.fitted, verdicts.trials > 0
-    rows = []
+    fitted = judged.calibration.fitted
     for method, sizes in _step_methods(judged):
         rng = generator(app.settings.seed, "check", method.name, judged.run.run_key)
         replayed = method.replay(
             fitted,
-            verdicts.passes[np.newaxis],
-            verdicts.trials[np.newaxis],
+            verdicts.passes,
+            verdicts.trials,
             ks=sizes,
-            population=valid[np.newaxis],
+            population=verdicts.trials > 0,
             orders=drawn_order(fitted.question_ids, rng)[np.newaxis],
         )
         for at_k in replayed:
@@ -262,8 +293,7 @@ def _check_by_steps(app: App, judged: JudgedRun) -> list[FullRunCheck]:
                 valid_only=True,
                 scores=at_k.scores,
             )
-            rows.append(check_row(judged, estimate, k=at_k.k, subset_id=None, now=app.clock.now()))
-    return rows
+            yield estimate, at_k.k, None
 
 
 def _step_methods(judged: JudgedRun) -> Iterator[tuple[StepMethod, list[int]]]:
@@ -276,5 +306,25 @@ def _step_methods(judged: JudgedRun) -> Iterator[tuple[StepMethod, list[int]]]:
                 yield method, sizes
 
 
-def _any_steps(judged: JudgedRun) -> bool:
-    return any(True for _ in _step_methods(judged))
+def _summarise(rows: Sequence[FullRunCheck], target: Target) -> list[CheckSummary]:
+    """Summarise checks of one target per k and method."""
+    groups: dict[tuple[int, str], list[FullRunCheck]] = {}
+    for row in rows:
+        groups.setdefault((row.k, row.method), []).append(row)
+    summary = []
+    for (k, method), group in sorted(groups.items()):
+        errors = np.array([row.error_pp for row in group])
+        summary.append(
+            CheckSummary(
+                benchmark=target.benchmark,
+                agent_family=target.family,
+                method=method,
+                k=k,
+                n=len(group),
+                mae_pp=float(np.abs(errors).mean()),
+                max_error_pp=float(np.abs(errors).max()),
+                bias_pp=float(errors.mean()),
+                coverage=float(np.mean([row.covered for row in group])),
+            )
+        )
+    return summary

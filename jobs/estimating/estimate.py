@@ -7,7 +7,6 @@ import numpy as np
 
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.estimating.asked import Asked, StepByStep
-from jobs.importing.verdict_counts import Verdicts
 from recurring_eval.errors import InputError
 from recurring_eval.intervals import ConformalScale, conformal_scale
 from recurring_eval.methods.estimate import NO_RESIDUALS, estimate_score
@@ -22,6 +21,7 @@ from recurring_eval.methods.registry import (
 from recurring_eval.methods.replayed import ReplayMethod
 from recurring_eval.methods.steps import StepMethod
 from recurring_eval.records import Flag, ScoreEstimate, Scores
+from recurring_eval.response_matrix import ResponseMatrix
 from storage.calibrations.calibrations import StoredCalibration
 from storage.calibrations.subsets import SubsetRecord
 
@@ -56,23 +56,6 @@ def chosen_method(name: str, asked: Asked) -> FixedMethod | StepMethod:
         raise InputError(
             f"method {name!r} does not estimate from questions that were asked step by step; "
             f"choose auto or one of {', '.join(steps)}"
-        )
-    return method
-
-
-def choosing_method(name: str) -> FixedMethod:
-    """Find a method that chooses its questions before any is asked.
-
-    Raises
-    ------
-    InputError
-        If it is unknown, asks step by step, or is there for replays alone.
-    """
-    method = live_method(name)
-    if isinstance(method, StepMethod):
-        raise InputError(
-            f"method {name!r} asks step by step: start it with "
-            f"`recurring-eval adaptive start --method {name} --k K`; it does not publish subsets"
         )
     return method
 
@@ -116,7 +99,7 @@ def live_method(name: str) -> FixedMethod | StepMethod:
 def estimate_under(
     view: BenchmarkView,
     calibration: StoredCalibration,
-    verdicts: Verdicts,
+    run: ResponseMatrix,
     asked: Asked,
     method: FixedMethod | StepMethod,
     *,
@@ -131,8 +114,8 @@ def estimate_under(
         It sets the level of the intervals.
     calibration : StoredCalibration
         With the models that the method needs.
-    verdicts : Verdicts
-        Those on other than the asked questions are not looked at.
+    run : ResponseMatrix
+        Its one row; verdicts on other than the asked questions are not used.
     asked : Asked
     method : FixedMethod or StepMethod
     valid_only : bool
@@ -141,18 +124,18 @@ def estimate_under(
         The method's scores of the run, where the caller has them already.
     """
     fitted, info = calibration.fitted, calibration.info
-    stale = verdicts.started_at - info.data_end > STALE_AFTER
+    stale = run.started_at[0] - info.data_end > STALE_AFTER
     mask = None
     if isinstance(asked, StepByStep):
         mask = np.array([question in asked.question_ids for question in fitted.question_ids])
     subset = asked.subset if isinstance(asked, SubsetRecord) else None
     evidence = gather_evidence(
         fitted,
-        verdicts.passes[np.newaxis],
-        verdicts.trials[np.newaxis],
+        run.passes,
+        run.trials,
         weights=None if subset is None else aligned_weights(fitted.rasch, subset),
         asked=mask,
-        population=verdicts.trials > 0 if valid_only else None,
+        population=run.trials[0] > 0 if valid_only else None,
     )
     return estimate_score(
         method,

@@ -1,20 +1,24 @@
-"""From the verdicts of a run to an estimate of its full pass rate."""
+"""From the verdicts of a stored run or a log file to an estimate of the full pass rate."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from jobs.app.app import App
 from jobs.app.benchmark_view import BenchmarkView
-from jobs.app.targets import Target
+from jobs.app.targets import Target, one_benchmark
 from jobs.estimating.asked import Asked, StepByStep, calibration_under_which, find_asked
 from jobs.estimating.estimate import AUTO, chosen_method, estimate_under
-from jobs.importing.verdict_counts import Verdicts
+from jobs.harnesses.harness import ReadOptions
+from jobs.importing.addressing import Addressing
+from jobs.importing.sources import read_sources
 from recurring_eval.errors import InputError, NotEnoughDataError
 from recurring_eval.methods.fixed import FixedMethod
 from recurring_eval.methods.steps import StepMethod
 from recurring_eval.records import FULL_RUN_MIN_VALID, Run, RunKind, ScoreEstimate
+from recurring_eval.response_matrix import ResponseMatrix
 from storage.calibrations.calibrations import StoredCalibration, load_calibration
 from storage.calibrations.estimates import list_estimates, save_estimate
 from storage.calibrations.subsets import SubsetRecord
@@ -86,11 +90,80 @@ def estimate_run(
     with app.open_history(read_only=True) as history:
         run = find_run(history, reference, benchmark=benchmark)
         result = estimate_stored(app, history, run, subset_id=subset_id, method=method)
-    with app.open_history() as history:
-        with history.transaction():
-            keep_estimate(app, history, run, result)
-        history.checkpoint()
+    with app.writing() as history:
+        keep_estimate(app, history, run, result)
     return result
+
+
+def estimate_file(
+    app: App,
+    path: Path,
+    *,
+    subset_id: str | None = None,
+    method: str = AUTO,
+    benchmark: str | None = None,
+) -> RunEstimate:
+    """Estimate the one run of a log file without storing anything.
+
+    Parameters
+    ----------
+    app : App
+    path : Path
+    subset_id : str, optional
+        What the run was asked for; by default what the log says.
+    method : str
+    benchmark : str, optional
+        By default the log's, or the only one there is.
+
+    Raises
+    ------
+    InputError
+        If the file is refused, holds several runs, or questions nobody knows.
+    """
+    with app.open_history(read_only=True) as history:
+        addressing = Addressing.load(
+            history, app.settings, benchmark=benchmark, subset_id=subset_id
+        )
+    options = addressing.read_options(ReadOptions())
+    (source,) = read_sources([path], harness="auto", options=options)
+    if source.refusal is not None:
+        raise InputError(f"{path}: {source.refusal}")
+    runs = source.log.runs
+    if len(runs) != 1:
+        keys = ", ".join(log.run_key for log in runs[:5])
+        raise InputError(
+            f"{path}: holds {len(runs)} runs ({keys}); import it and estimate one by its id"
+        )
+    with app.open_history(read_only=True) as history:
+        named = addressing.benchmark_of(runs[0], is_task=source.log.has_tasks)
+        name = one_benchmark(history, named)
+        (item,) = replace(addressing, known=(name,), benchmark=name).place([source])
+        (log,) = item.logs
+        asked = find_asked(
+            history,
+            log,
+            name,
+            subset_id=log.subset_id,
+            own_questions=lambda: log.question_ids,
+        )
+        info = calibration_under_which(history, name, log.agent_family, log.started_at, asked)
+        estimator = chosen_method(method, asked)
+        calibration = load_calibration(history, info, estimator.models)
+        unknown = sorted(set(log.question_ids) - set(calibration.fitted.question_ids))
+        if unknown:
+            shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+            raise InputError(
+                f"{path}: {len(unknown)} of its questions are not in the calibrated bank of "
+                f"{name!r}: {shown}; import it with --extend-bank, then recalibrate"
+            )
+        view = app.view(name)
+        return estimate_verdicts(
+            view,
+            calibration,
+            view.matrix_of_log(log, calibration.fitted.question_ids),
+            asked=asked,
+            method=estimator,
+        )
 
 
 def estimate_stored(
@@ -104,10 +177,9 @@ def estimate_stored(
     """Estimate a stored run under the calibration it was asked under."""
     asked = find_asked(
         history,
-        run_key=run.run_key,
-        benchmark=run.benchmark,
+        run,
+        run.benchmark,
         subset_id=subset_id or run.subset_id,
-        session_id=run.session_id,
         own_questions=lambda: load_log(history, run).question_ids,
     )
     target = (run.benchmark, run.agent_family)
@@ -121,14 +193,7 @@ def estimate_stored(
     row = view.matrix(
         history, [run], calibration.fitted.question_ids, bank_version=info.bank_version
     )
-    return estimate_verdicts(
-        view,
-        calibration,
-        Verdicts(passes=row.passes[0], trials=row.trials[0], started_at=run.started_at),
-        run_key=run.run_key,
-        asked=asked,
-        method=estimator,
-    )
+    return estimate_verdicts(view, calibration, row, asked=asked, method=estimator)
 
 
 def estimate_partial_runs(app: App, target: Target) -> int:
@@ -150,11 +215,9 @@ def estimate_partial_runs(app: App, target: Target) -> int:
                 with suppress(InputError, NotEnoughDataError):
                     made.append((run, estimate_stored(app, history, run)))
     if made:
-        with app.open_history() as history:
-            with history.transaction():
-                for run, result in made:
-                    keep_estimate(app, history, run, result)
-            history.checkpoint()
+        with app.writing() as history:
+            for run, result in made:
+                keep_estimate(app, history, run, result)
     return len(made)
 
 
@@ -174,13 +237,12 @@ def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> 
 def estimate_verdicts(
     view: BenchmarkView,
     calibration: StoredCalibration,
-    verdicts: Verdicts,
+    run: ResponseMatrix,
     *,
-    run_key: str,
     asked: Asked,
     method: FixedMethod | StepMethod,
 ) -> RunEstimate:
-    """Estimate verdicts under a calibration and count what stands behind the estimate.
+    """Estimate a one-row matrix under a calibration and count what stands behind the estimate.
 
     Raises
     ------
@@ -195,22 +257,22 @@ def estimate_verdicts(
         chosen, k = asked.question_ids, asked.k
     else:
         chosen, k = frozenset(ids), len(ids)
-    inside = np.array([question in chosen for question in ids])
-    valid = inside & (verdicts.trials > 0)
-    n_valid = int((verdicts.trials > 0).sum())
+    passes, trials = run.passes[0], run.trials[0]
+    valid = np.array([question in chosen for question in ids]) & (trials > 0)
+    n_valid = int((trials > 0).sum())
     if asked is None and 0 < n_valid < FULL_RUN_MIN_VALID * len(ids):
         raise InputError(
-            f"run {run_key!r} has valid verdicts on {n_valid} of {len(ids)} questions, too few for "
-            "a full run; name the subset that was asked with --subset"
+            f"run {run.run_ids[0]!r} has valid verdicts on {n_valid} of {len(ids)} questions, "
+            "too few for a full run; name the subset that was asked with --subset"
         )
     return RunEstimate(
-        run_key=run_key,
+        run_key=run.run_ids[0],
         benchmark=calibration.info.benchmark,
         k=k,
         subset_id=asked.subset_id if isinstance(asked, SubsetRecord) else None,
         calibration_id=calibration.info.calibration_id,
-        estimate=estimate_under(view, calibration, verdicts, asked, method),
-        n_passed=float((verdicts.passes[valid] / verdicts.trials[valid]).sum()),
+        estimate=estimate_under(view, calibration, run, asked, method),
+        n_passed=float((passes[valid] / trials[valid]).sum()),
         n_questions=len(ids),
         failing_reasons=view.failing_reasons,
     )

@@ -1,7 +1,8 @@
 """Everything a night computes from its runs: fitted models, and residuals of every method."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Final
@@ -96,33 +97,32 @@ def fit_night(runs: CalibrationRuns, *, sizes: Sequence[int], seed: int) -> Nigh
     seconds: dict[str, float] = {}
     # The limit is the process's: kept around all threads, none can lift it for another.
     with one_thread(), ThreadPoolExecutor(max_workers=PARTS_AT_A_TIME) as pool:
-        start = perf_counter()
-        rasch = fit_rasch(matrix)
-        held_out = held_out_log_likelihood(matrix, rng=generator(seed, "held-out"))
-        rasch = replace(rasch, held_out_log_likelihood=held_out)
-        seconds["fit"] = perf_counter() - start
+        with timed(seconds, "fit"):
+            rasch = fit_rasch(matrix)
+            held_out = held_out_log_likelihood(matrix, rng=generator(seed, "held-out"))
+            rasch = replace(rasch, held_out_log_likelihood=held_out)
         parts = _parts()
         started = [pool.submit(_work, part, runs, rasch, sizes, seed, seconds) for part in parts]
-        start = perf_counter()
-        residuals = fixed_method_residuals(matrix, sizes, seed=seed)
-        seconds["replay"] = perf_counter() - start
+        with timed(seconds, "replay"):
+            residuals = fixed_method_residuals(matrix, sizes, seed=seed)
         for work in started:
             work.result()
-    fitted = {p.kind.name: p.model for p in parts if p.kind is not None and p.model is not None}
-    calibration = Calibration(
-        rasch=rasch,
-        fitted=fitted,
-        without={p.kind.name: p.without for p in parts if p.kind is not None and p.without},
-    )
+    kinds = [(part.kind, part) for part in parts if part.kind is not None]
+    fitted = {kind.name: part.model for kind, part in kinds if part.model is not None}
+    without = {kind.name: part.without for kind, part in kinds if part.without}
+    phrases = [
+        f"no {kind.title}: {part.without}" if part.model is None else kind.describe(part.model)
+        for kind, part in kinds
+    ]
     return NightlyFit(
-        calibration=calibration,
+        calibration=Calibration(rasch=rasch, fitted=fitted, without=without),
         residuals=(*residuals, *(r for part in parts for r in part.residuals or ())),
         run_to_run_variance=_pair_variance(runs, rasch),
-        described=tuple(_described(part) for part in parts if _described(part)),
+        described=tuple(phrase for phrase in phrases if phrase),
         facts={
-            p.kind.name: p.kind.facts(runs, p.model)
-            for p in parts
-            if p.kind is not None and p.model is not None
+            kind.name: kind.facts(runs, part.model)
+            for kind, part in kinds
+            if part.model is not None
         },
         seconds=seconds,
     )
@@ -161,20 +161,18 @@ def _work(
     """Fit a part's model and replay its methods."""
     fitted: dict[str, object] = {}
     if part.kind is not None:
-        start = perf_counter()
-        _fit(part, part.kind, runs, seed)
+        with timed(seconds, f"fit of {part.kind.name}"):
+            _fit(part, part.kind, runs, seed)
         if part.model is not None:
-            seconds[f"fit of {part.kind.name}"] = perf_counter() - start
             fitted[part.kind.name] = part.model
     like = Calibration(rasch=rasch, fitted=fitted)
     part.residuals = []
     for method in part.methods:
         if part.model is None and part.kind is not None and not method.can_do_without:
             continue
-        start = perf_counter()
-        rng = generator(seed, method.name, "replay")
-        part.residuals += step_residuals(runs, sizes, method, like=like, rng=rng)
-        seconds[f"replay of {method.name}"] = perf_counter() - start
+        with timed(seconds, f"replay of {method.name}"):
+            rng = generator(seed, method.name, "replay")
+            part.residuals += step_residuals(runs, sizes, method, like=like, rng=rng)
 
 
 def _fit(part: _Part, kind: ModelKind[Any], runs: CalibrationRuns, seed: int) -> None:
@@ -188,14 +186,6 @@ def _fit(part: _Part, kind: ModelKind[Any], runs: CalibrationRuns, seed: int) ->
             part.model = kind.fit(runs, generator(seed, *kind.stream))
         except (FitError, NotEnoughDataError) as error:
             part.without = str(error)
-
-
-def _described(part: _Part) -> str:
-    if part.kind is None:
-        return ""
-    if part.model is None:
-        return f"no {part.kind.title}: {part.without}"
-    return part.kind.describe(part.model)
 
 
 def _pair_variance(runs: CalibrationRuns, model: RaschModel) -> float:
@@ -223,3 +213,13 @@ def _pair_variance(runs: CalibrationRuns, model: RaschModel) -> float:
         scores[later] - scores[earlier],
         verdict_variance=float(np.mean(variance[earlier] + variance[later])),
     )
+
+
+@contextmanager
+def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    """Note the wall time of a phase, also of one that fails."""
+    start = perf_counter()
+    try:
+        yield
+    finally:
+        seconds[phase] = perf_counter() - start

@@ -6,13 +6,14 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.targets import Target
-from jobs.estimating.subset_versions import SubsetVersions
+from jobs.estimating.asked import SubsetVersions
 from recurring_eval.errors import NotEnoughDataError
 from recurring_eval.records import Bank, Run, RunKind, RunPurpose, Subset
 from recurring_eval.response_matrix import ResponseMatrix
 from recurring_eval.subsets import STRATIFIED
 from storage.calibrations.subsets import published_subsets
 from storage.file.history import History
+from storage.runs.benchmarks import current_bank
 from storage.runs.runs import list_runs
 
 
@@ -85,8 +86,6 @@ class NightlyHistory:
     window : CalibrationWindow
     matrix : ResponseMatrix
         Verdicts of the window's runs on the bank's questions.
-    configurations : tuple of str
-        Agent and configuration of each run, empty where unknown.
     cache_window : ResponseMatrix
         Executed verdicts of routine runs on the days before the cache's.
     published : dict of int to Subset
@@ -98,7 +97,6 @@ class NightlyHistory:
     bank: Bank
     window: CalibrationWindow
     matrix: ResponseMatrix
-    configurations: tuple[str, ...]
     cache_window: ResponseMatrix
     published: dict[int, Subset]
     overtaken: frozenset[int]
@@ -125,7 +123,7 @@ def load_night(
     NotEnoughDataError
         If the benchmark has no questions or no usable full run up to `day`.
     """
-    settings, bank = view.settings, view.bank(history)
+    settings, bank = view.settings, current_bank(history, target.benchmark)
     if bank is None:
         raise NotEnoughDataError(
             f"benchmark {target.benchmark!r} has no questions yet; import runs"
@@ -150,9 +148,6 @@ def load_night(
         bank=bank,
         window=window,
         matrix=view.matrix(history, window.runs, bank.question_ids),
-        configurations=tuple(
-            f"{run.agent}\n{run.agent_config}" if run.agent_config else "" for run in window.runs
-        ),
         cache_window=view.matrix(history, routine, bank.question_ids),
         published=published,
         overtaken=overtaken,
@@ -166,7 +161,7 @@ def _published_that_night(
     versions = SubsetVersions.load(history, target)
     later = {record.subset_id: record.subset.k for record in versions.overtaken(end)}
     found = [
-        *versions.in_force(end),
+        *versions.in_use(end),
         *(r for r in published_subsets(history, *target.key) if r.subset_id not in later),
     ]
     published = {r.subset.k: r.subset for r in found if r.subset.design == STRATIFIED}

@@ -1,26 +1,29 @@
 """One night of one benchmark and family: read, compute, store in one transaction."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from time import perf_counter
 
 from jobs.app.app import App
 from jobs.app.benchmark_view import BenchmarkView
 from jobs.app.config import window_days
 from jobs.app.targets import Target
-from jobs.nights.fit import PARTS_AT_A_TIME, NightlyFit, fit_night
+from jobs.nights.fit import PARTS_AT_A_TIME, NightlyFit, fit_night, timed
 from jobs.nights.history import CalibrationWindow, NightlyHistory, load_night
-from jobs.nights.subsets import SubsetChoice, choose_subsets
 from recurring_eval.caching import Cache, build_cache
-from recurring_eval.methods.calibration import CalibrationRuns
-from recurring_eval.methods.registry import model_kinds
+from recurring_eval.methods.calibration import Calibration, CalibrationRuns
+from recurring_eval.methods.registry import DEFAULT_FIXED, model_kinds
+from recurring_eval.records import Subset
+from recurring_eval.replay.gain import replayed_gain
+from recurring_eval.subsets import PublishDecision, should_publish, sticky_subset, stratified_subset
 from storage.calibrations.caches import save_cache
 from storage.calibrations.calibrations import CalibrationInfo, save_calibration
 from storage.calibrations.subsets import save_subset
 from storage.file.history import History
 from storage.ledger import JobStatus, finish_job
+
+Choice = tuple[Subset, PublishDecision]
+"""Tonight's candidate for one size, and whether it replaces the published subset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,13 @@ class NightResult:
 
 
 def plan_night(
-    app: App, target: Target, day: date, *, window: str | None, new_subsets: bool, supersede: bool
+    app: App,
+    target: Target,
+    day: date,
+    *,
+    window: str | None = None,
+    new_subsets: bool = False,
+    supersede: bool = False,
 ) -> Night:
     """Settle what a night works with.
 
@@ -109,7 +118,7 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
     """
     seconds: dict[str, float] = {}
     settings, seed = night.view.settings, app.settings.seed
-    with _timed(seconds, "load"), app.open_history(read_only=True) as history:
+    with timed(seconds, "load"), app.open_history(read_only=True) as history:
         data = load_night(
             history,
             night.target,
@@ -121,21 +130,18 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
     sizes = data.sizes(settings.subset_sizes)
     runs = CalibrationRuns(
         matrix=data.matrix,
-        configurations=data.configurations,
+        configurations=tuple(
+            f"{run.agent}\n{run.agent_config}" if run.agent_config else ""
+            for run in data.window.runs
+        ),
         modes={"hspr": settings.hspr},
         n_threads=PARTS_AT_A_TIME,
     )
     fitted = fit_night(runs, sizes=sizes, seed=seed)
     seconds |= fitted.seconds
-    with _timed(seconds, "subsets"):
-        choices = choose_subsets(
-            fitted.calibration,
-            data.matrix,
-            bank_version=data.bank.version,
-            sizes=sizes,
-            published=data.published,
-            seed=seed,
-            requested=night.new_subsets,
+    with timed(seconds, "subsets"):
+        choices = _choose_subsets(
+            data, fitted.calibration, sizes, seed=seed, requested=night.new_subsets
         )
         cache = build_cache(
             data.cache_window,
@@ -143,18 +149,16 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
             min_trials=settings.cache.min_trials,
         )
     message = _summary(data, choices, fitted)
-    with _timed(seconds, "store"), app.open_history() as history:
-        with history.transaction():
-            calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
-            finish_job(
-                history,
-                attempt,
-                status=JobStatus.DONE,
-                message=message,
-                now=app.clock.now(),
-                owner=owner,
-            )
-        history.checkpoint()
+    with timed(seconds, "store"), app.writing() as history:
+        calibration_id, published = _store(history, app, night, data, fitted, choices, cache)
+        finish_job(
+            history,
+            attempt,
+            status=JobStatus.DONE,
+            message=message,
+            now=app.clock.now(),
+            owner=owner,
+        )
     return NightResult(
         calibration_id=calibration_id,
         n_runs=data.matrix.n_runs,
@@ -164,13 +168,46 @@ def run_night(app: App, night: Night, attempt: int, *, owner: str) -> NightResul
     )
 
 
+def _choose_subsets(
+    data: NightlyHistory,
+    calibration: Calibration,
+    sizes: Sequence[int],
+    *,
+    seed: int,
+    requested: bool,
+) -> list[Choice]:
+    """Build a candidate per size and decide on its publication.
+
+    Members of the published subset stay while they are inside their stratum, unless a person
+    requested new subsets.
+    """
+    rasch, version = calibration.rasch, data.bank.version
+    choices = []
+    for k in sizes:
+        previous = data.published.get(k)
+        if previous is None or requested:
+            candidate = stratified_subset(rasch, version, k, seed=seed)
+        else:
+            candidate = sticky_subset(previous, rasch, version, k, seed=seed)
+        gain = None
+        if previous is not None and previous.bank_version == version:
+            gain = replayed_gain(
+                data.matrix, previous, candidate, method=DEFAULT_FIXED, calibration=calibration
+            ).certain_pp
+        decision = should_publish(
+            previous, bank_version=version, replayed_gain_pp=gain, requested=requested
+        )
+        choices.append((candidate, decision))
+    return choices
+
+
 def _store(
     history: History,
     app: App,
     night: Night,
     data: NightlyHistory,
     fitted: NightlyFit,
-    choices: list[SubsetChoice],
+    choices: list[Choice],
     cache: Cache,
 ) -> tuple[int, tuple[str, ...]]:
     now = app.clock.now()
@@ -206,15 +243,15 @@ def _store(
     published = tuple(
         save_subset(
             history,
-            choice.candidate,
+            candidate,
             benchmark=target.benchmark,
             family=target.family,
             calibration_id=calibration_id,
             published_at=now,
-            active=choice.candidate.k not in data.overtaken,
+            active=candidate.k not in data.overtaken,
         )
-        for choice in choices
-        if choice.decision.publish
+        for candidate, decision in choices
+        if decision.publish
     )
     return calibration_id, published
 
@@ -232,7 +269,7 @@ def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyFit) -> dict[
     }
 
 
-def _summary(data: NightlyHistory, choices: Sequence[SubsetChoice], fitted: NightlyFit) -> str:
+def _summary(data: NightlyHistory, choices: Sequence[Choice], fitted: NightlyFit) -> str:
     """Say in a line what the night fitted and published."""
     window = data.window
     parts = [
@@ -248,19 +285,9 @@ def _summary(data: NightlyHistory, choices: Sequence[SubsetChoice], fitted: Nigh
         n = len(data.bank.question_ids)
         parts.append(f"no subset_sizes below {n} questions; ask with `recurring-eval subset --k`")
     published: dict[str, list[str]] = {}
-    for choice in choices:
-        if choice.decision.publish:
-            k = choice.candidate.k
-            past = ", for that past night only" if k in data.overtaken else ""
-            published.setdefault(choice.decision.reason + past, []).append(str(k))
+    for candidate, decision in choices:
+        if decision.publish:
+            past = ", for that past night only" if candidate.k in data.overtaken else ""
+            published.setdefault(decision.reason + past, []).append(str(candidate.k))
     parts += [f"published k={', '.join(ks)}: {reason}" for reason, ks in published.items()]
     return "; ".join(parts)
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
-    start = perf_counter()
-    try:
-        yield
-    finally:
-        seconds[phase] = perf_counter() - start

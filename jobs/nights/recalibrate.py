@@ -152,11 +152,11 @@ def recalibrate_night(
     run : callable, optional
         In place of `jobs.nights.night.run_night`.
     """
-    results: list[NightResult] = []
+    stored: list[NightResult] = []
 
     def work(attempt: int) -> str:
-        results.append((run or run_night)(app, night, attempt, owner=owner))
-        return results[0].message
+        stored.append((run or run_night)(app, night, attempt, owner=owner))
+        return stored[0].message
 
     key = JobKey(job=RECALIBRATE, target=night.target)
     try:
@@ -165,19 +165,18 @@ def recalibrate_night(
             return _left_alone(app, night, done)
     except Exception as error:
         ended = JobStatus.FAILED, failure_message(error)
-    if not results:
+    if not stored:
         return _without_result(app, night, *ended)
-    stored = results[0]
     return Recalibration(
         benchmark=night.target.benchmark,
         agent_family=night.target.family,
         date=night.day,
         status="calibrated",
-        calibration_id=stored.calibration_id,
-        n_runs=stored.n_runs,
-        message=_with_estimates(app, night.target, stored.message),
-        published=stored.published,
-        seconds=stored.seconds,
+        calibration_id=stored[0].calibration_id,
+        n_runs=stored[0].n_runs,
+        message=_with_estimates(app, night.target, stored[0].message),
+        published=stored[0].published,
+        seconds=stored[0].seconds,
     )
 
 

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version as installed_version
 from io import TextIOWrapper
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
@@ -53,20 +52,9 @@ def fingerprint(data: ReplayData, setup: ReplaySetup) -> str:
 
 @dataclass(slots=True)
 class Journal:
-    """Open journal of one replay; a context manager."""
+    """Journal of one replay; whoever opened it closes its file."""
 
     file: TextIOWrapper
-
-    def __enter__(self) -> "Journal":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.file.close()
 
     def add(self, key: FoldKey, estimates: FoldEstimates) -> None:
         """Note a result, at once on disk."""

@@ -1,6 +1,5 @@
 """The options of a replay, with their defaults, and the plan that follows from them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -180,13 +179,9 @@ def _methods(text: str | None) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise InputError("no method is named; write for example random,stratified")
-    _refuse_twice(names)
-    for name in names:
-        method_named(name)
-    return names
-
-
-def _refuse_twice(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"method {name} is listed twice; list it once")
+    for name in names:
+        method_named(name)
+    return names

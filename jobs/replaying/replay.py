@@ -9,7 +9,7 @@ from typing import Final
 from jobs.app.app import App
 from jobs.randomness import generator
 from jobs.replaying.data import ReplayData, data_of_file, data_of_history
-from jobs.replaying.journal import Done, Journal, fingerprint, open_journal
+from jobs.replaying.journal import Done, fingerprint, open_journal
 from jobs.replaying.options import ReplayOptions, ReplaySetup, set_up
 from jobs.replaying.tasks import Progress, parallel_backend, run_tasks
 from recurring_eval.errors import InputError, NotEnoughDataError
@@ -96,8 +96,25 @@ def replay(
         f"{data.label}: {data.matrix.n_runs} runs, {data.matrix.n_questions} questions; "
         f"{setup.described}"
     )
-    results = _compute(app, data, setup, output=output, resume=resume, n_jobs=n_jobs)
-    skipped |= _failures(results)
+    progress = Progress(app.console, n_seeds=len(setup.seeds), n_jobs=n_jobs)
+    journal, done = None, Done()
+    if output is not None:
+        journal, done = open_journal(output, fingerprint(data, setup), resume=resume)
+        if done:
+            app.console.progress(f"{len(done)} folds and seeds are in the journal already")
+    with nullcontext() if journal is None else journal.file, parallel_backend(app.settings.replay):
+        try:
+            results = run_tasks(data, setup, done, journal=journal, progress=progress)
+        except KeyboardInterrupt:
+            if output is not None:
+                app.console.note(f"stopped; continue with --output {output} --resume")
+            raise
+    skipped |= {
+        method: estimates.failure
+        for (_, _, method), of_fold in results.items()
+        for estimates in of_fold
+        if estimates.failure
+    }
     for method, reason in skipped.items():
         app.console.note(f"{method} is left out: {reason}")
     return _conclude(data, setup, results, skipped)
@@ -126,41 +143,6 @@ def _possible(setup: ReplaySetup, data: ReplayData) -> tuple[ReplaySetup, dict[s
     if not methods:
         raise InputError("; ".join(f"{name}: {reason}" for name, reason in skipped.items()))
     return replace(setup, methods=methods), skipped
-
-
-def _compute(
-    app: App,
-    data: ReplayData,
-    setup: ReplaySetup,
-    *,
-    output: Path | None,
-    resume: bool,
-    n_jobs: int,
-) -> dict[FoldKey, list[FoldEstimates]]:
-    progress = Progress(app.console, n_seeds=len(setup.seeds), n_jobs=n_jobs)
-    journal: Journal | None = None
-    done: Done = {}
-    if output is not None:
-        journal, done = open_journal(output, fingerprint(data, setup), resume=resume)
-        if done:
-            app.console.progress(f"{len(done)} folds and seeds are in the journal already")
-
-    with journal or nullcontext(), parallel_backend(app.settings.replay):
-        try:
-            return run_tasks(data, setup, done, journal=journal, progress=progress)
-        except KeyboardInterrupt:
-            if output is not None:
-                app.console.note(f"stopped; continue with --output {output} --resume")
-            raise
-
-
-def _failures(results: Mapping[FoldKey, Sequence[FoldEstimates]]) -> dict[str, str]:
-    return {
-        key[2]: estimates.failure
-        for key, of_fold in results.items()
-        for estimates in of_fold
-        if estimates.failure
-    }
 
 
 def _conclude(

@@ -177,7 +177,34 @@ def run_tasks(
     dict of FoldKey to list of FoldEstimates
         By seed.
     """
+    from joblib import Parallel, delayed
+
     results: Done = dict(done)
+    sizes = distinct_sizes(setup.budgets, data.matrix.n_questions)
+
+    def run(tasks: Sequence[FoldTask]) -> None:
+        if not tasks:
+            return
+        progress.begin(tasks)
+        n_jobs = min(progress.n_jobs, len(tasks))
+        finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            delayed(run_task)(
+                task,
+                data.matrix,
+                setup.plan.splits[task.key[0]].folds[task.key[1]],
+                sizes=sizes,
+                seed=setup.seed,
+                protocol=setup.plan.protocol,
+            )
+            for task in tasks
+        )
+        for task, estimates, spent in finished:
+            for of_seed in estimates:
+                results[task.key, of_seed.seed] = of_seed
+                if journal is not None:
+                    journal.add(task.key, of_seed)
+            progress.report(task, estimates, spent)
+
     keys: list[FoldKey] = [
         (split.number, i, method)
         for split in setup.plan.splits
@@ -185,16 +212,16 @@ def run_tasks(
         for method in setup.methods
     ]
     first = setup.seeds[0]
-    tasks = [FoldTask(key=key, seeds=(first,)) for key in keys if (key, first) not in results]
-    _run(tasks, data, setup, results, journal=journal, progress=progress)
+    run([FoldTask(key=key, seeds=(first,)) for key in keys if (key, first) not in results])
     drew = [key for key in keys if results[key, first].random]
     n_blocks = max(1, -(-_BLOCKS_PER_PROCESS * progress.n_jobs // max(1, len(drew))))
-    tasks = [
-        FoldTask(key=key, seeds=block)
-        for key in drew
-        for block in _blocks([s for s in setup.seeds if (key, s) not in results], n_blocks)
-    ]
-    _run(tasks, data, setup, results, journal=journal, progress=progress)
+    run(
+        [
+            FoldTask(key=key, seeds=block)
+            for key in drew
+            for block in _blocks([s for s in setup.seeds if (key, s) not in results], n_blocks)
+        ]
+    )
     ordered = sorted(results, key=lambda entry: (entry[0][:2], entry[0][2], entry[1]))
     return {
         key: [results[entry] for entry in entries]
@@ -205,40 +232,6 @@ def run_tasks(
 def _blocks(seeds: Sequence[int], n_blocks: int) -> list[tuple[int, ...]]:
     size = max(1, -(-len(seeds) // n_blocks))
     return [tuple(seeds[i : i + size]) for i in range(0, len(seeds), size)]
-
-
-def _run(
-    tasks: Sequence[FoldTask],
-    data: ReplayData,
-    setup: ReplaySetup,
-    results: Done,
-    *,
-    journal: Journal | None,
-    progress: Progress,
-) -> None:
-    if not tasks:
-        return
-    from joblib import Parallel, delayed
-
-    progress.begin(tasks)
-    sizes = distinct_sizes(setup.budgets, data.matrix.n_questions)
-    finished = Parallel(n_jobs=min(progress.n_jobs, len(tasks)), return_as="generator_unordered")(
-        delayed(run_task)(
-            task,
-            data.matrix,
-            setup.plan.splits[task.key[0]].folds[task.key[1]],
-            sizes=sizes,
-            seed=setup.seed,
-            protocol=setup.plan.protocol,
-        )
-        for task in tasks
-    )
-    for task, estimates, spent in finished:
-        for of_seed in estimates:
-            results[task.key, of_seed.seed] = of_seed
-            if journal is not None:
-                journal.add(task.key, of_seed)
-        progress.report(task, estimates, spent)
 
 
 def run_task(

@@ -5,38 +5,23 @@ from collections.abc import Iterable, Sequence
 from jobs.app.app import App
 from jobs.estimating.describe import describe, document
 from jobs.sessions.answers import answer_of_step
-from jobs.sessions.steps import SessionView
+from jobs.sessions.session import AdaptiveSession
 from storage.sessions import SessionRecord
 
 
-def session_document(view: SessionView) -> dict[str, object]:
+def session_document(session: AdaptiveSession) -> dict[str, object]:
     """Build the stable JSON document of a session."""
-    session = view.session
     record = session.record
     return _facts(record) | {
-        "n_valid": session.n_valid,
+        "n_valid": session.asking.n_valid,
         "n_left": session.n_left,
-        "questions": view.questions,
+        "questions": session.questions,
         "asked": [step.question_id for step in record.steps],
-        "estimate": None if view.estimate is None else document(view.estimate),
-        "run_id": view.run_key,
+        "estimate": None if session.estimate is None else document(session.estimate),
+        "run_id": session.run_key,
         "calibration_id": record.calibration_id,
         "seed": record.seed,
     }
-
-
-def steps_document(record: SessionRecord) -> list[dict[str, object]]:
-    """List what a session was told, in order."""
-    return [
-        {
-            "question_id": step.question_id,
-            "passes": step.passes,
-            "trials": step.trials,
-            "reason": step.reason,
-            "told_at": step.told_at,
-        }
-        for step in record.steps
-    ]
 
 
 def list_document(app: App, records: Iterable[SessionRecord]) -> dict[str, object]:
@@ -55,35 +40,34 @@ def describe_list(app: App, records: Sequence[SessionRecord]) -> list[str]:
     ]
 
 
-def describe_progress(view: SessionView) -> list[str]:
+def describe_progress(session: AdaptiveSession) -> list[str]:
     """Say how far a session is, what it says so far, and what comes next."""
-    session = view.session
     record = session.record
-    missing = len(record.steps) - session.n_valid
+    missing = len(record.steps) - session.asking.n_valid
     gaps = f", {missing} without a valid verdict" if missing else ""
     lines = [
-        f"session {record.session_id}: {session.n_valid} of {record.k} valid verdicts{gaps}; "
-        f"{session.n_left} left"
+        f"session {record.session_id}: {session.asking.n_valid} of {record.k} valid verdicts"
+        f"{gaps}; {session.n_left} left"
     ]
-    if view.estimate is not None:
-        lines += describe(view.estimate)
-    return [*lines, *describe_next(view)]
+    if session.estimate is not None:
+        lines += describe(session.estimate)
+    return [*lines, *describe_next(session)]
 
 
-def describe_next(view: SessionView) -> list[str]:
+def describe_next(session: AdaptiveSession) -> list[str]:
     """Say which questions to run next, or how to go on where there are none."""
-    record = view.session.record
+    record = session.record
     if record.finished_at is not None:
-        became = f"run {view.run_key}" if view.run_key else "no run, it was given up"
+        became = f"run {session.run_key}" if session.run_key else "no run, it was given up"
         return [f"finished {record.finished_at:%Y-%m-%d %H:%M} UTC: {became}"]
-    if view.questions:
-        return [f"next: {question}" for question in view.questions]
+    if session.questions:
+        return [f"next: {question}" for question in session.questions]
     return [f"next: nothing; recurring-eval adaptive finish {record.session_id}"]
 
 
-def describe_whole(view: SessionView) -> list[str]:
+def describe_whole(session: AdaptiveSession) -> list[str]:
     """Say everything about a session: what it is, its steps, and its estimate."""
-    record = view.session.record
+    record = session.record
     head = [
         f"session {record.session_id}: {record.method} on {record.benchmark} "
         f"({record.agent_family}), agent {record.agent}",
@@ -94,8 +78,8 @@ def describe_whole(view: SessionView) -> list[str]:
         f"{number:>4}. {step.question_id}: {answer_of_step(step)}"
         for number, step in enumerate(record.steps, start=1)
     ]
-    _, *progress = describe_progress(view)
-    told = f"{view.session.n_valid} of {record.k} valid verdicts; {view.session.n_left} left"
+    _, *progress = describe_progress(session)
+    told = f"{session.asking.n_valid} of {record.k} valid verdicts; {session.n_left} left"
     return [*head, told, *steps, *progress]
 
 

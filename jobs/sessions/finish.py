@@ -6,8 +6,7 @@ from typing import Final
 from jobs.app.app import App
 from jobs.estimating.run_estimates import RunEstimate, keep_estimate
 from jobs.harnesses.run_builder import LoggedVerdict, build_run
-from jobs.sessions.session import AdaptiveSession, open_session, require_open
-from jobs.sessions.steps import SessionView
+from jobs.sessions.session import AdaptiveSession, find_open, open_session
 from recurring_eval.errors import InputError
 from recurring_eval.records import FAIL, MISSING, PASS, RunLog, RunPurpose
 from storage.file.history import History
@@ -26,7 +25,7 @@ def finish_run(
     give_up: bool = False,
     early: bool = False,
     purpose: RunPurpose | None = None,
-) -> SessionView:
+) -> AdaptiveSession:
     """Close a session: store its run and estimate together, or nothing of it when given up.
 
     Parameters
@@ -49,28 +48,22 @@ def finish_run(
     session = open_session(app, reference)
     if not give_up:
         _require_complete(session, early=early)
-    estimate = session.estimate()
-    with app.open_history() as history:
-        with history.transaction():
-            record = find_session(history, session.record.session_id)
-            require_open(record)
-            if record.steps != session.record.steps:
-                raise InputError(
-                    f"session {record.session_id} received more verdicts while it was being "
-                    "finished; nothing was stored, finish it again"
-                )
-            run_id = None
-            if not give_up and estimate is not None:
-                run_id, estimate = _store_run(app, history, record, estimate, purpose)
-            now = app.clock.now()
-            finish_session(history, record.session_id, run_id=run_id, finished_at=now)
-            record = find_session(history, record.session_id)
-        history.checkpoint()
-    return SessionView(
-        session=replace(session, record=record),
-        estimate=estimate,
-        run_key=None if run_id is None or estimate is None else estimate.run_key,
-    )
+    estimate = session.estimated().estimate
+    with app.writing() as history:
+        record = find_open(history, session.record.session_id)
+        if record.steps != session.record.steps:
+            raise InputError(
+                f"session {record.session_id} received more verdicts while it was being "
+                "finished; nothing was stored, finish it again"
+            )
+        run_id = None
+        if not give_up and estimate is not None:
+            run_id, estimate = _store_run(app, history, record, estimate, purpose)
+        now = app.clock.now()
+        finish_session(history, record.session_id, run_id=run_id, finished_at=now)
+        record = find_session(history, record.session_id)
+    run_key = None if run_id is None or estimate is None else estimate.run_key
+    return replace(session, record=record, estimate=estimate, run_key=run_key)
 
 
 def session_log(record: SessionRecord, *, run_key: str, purpose: RunPurpose) -> RunLog:
@@ -113,7 +106,7 @@ def session_log(record: SessionRecord, *, run_key: str, purpose: RunPurpose) -> 
 
 def _require_complete(session: AdaptiveSession, *, early: bool) -> None:
     name = f"session {session.record.session_id}"
-    if not session.n_valid:
+    if not session.asking.n_valid:
         raise InputError(
             f"{name} has no valid verdict to estimate from; add some with `adaptive tell`, or "
             "close it without a run with --give-up"
@@ -123,11 +116,11 @@ def _require_complete(session: AdaptiveSession, *, early: bool) -> None:
             f"{name} has missing verdicts only, which count as fails here but make no run; "
             "add a pass or a fail with `adaptive tell`, or close it without a run with --give-up"
         )
-    if session.n_left and not session.is_exhausted and not early:
+    if not session.asking.finished and not early:
         raise InputError(
-            f"{name} has {session.n_valid} of {session.record.k} valid verdicts, {session.n_left} "
-            "are left; add them with `adaptive tell`, or finish with --early (or --give-up, "
-            "without a run)"
+            f"{name} has {session.asking.n_valid} of {session.record.k} valid verdicts, "
+            f"{session.n_left} are left; add them with `adaptive tell`, or finish with --early "
+            "(or --give-up, without a run)"
         )
 
 

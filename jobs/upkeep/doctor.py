@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +26,9 @@ BACKUP_AGE: Final = timedelta(hours=48)
 LEAST_FREE: Final = 1 << 20
 LITTLE_FREE: Final = 50 << 20
 ROOM_FOR_COPIES: Final = 3
+
+Outcome = tuple[str, str, str]
+"""Status, details and advice of one check, as in `Finding`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,229 +71,172 @@ class Checkup:
 
 def examine(app: App) -> Checkup:
     """Check packages, files, every stored run, the clock, the disk and the backups."""
-    findings = [_packages(), _permissions(app), _write_ahead_log(app)]
+    found = {
+        "packages": _packages(),
+        "permissions": _permissions(app),
+        "write-ahead log": _write_ahead_log(app),
+    }
     try:
         with app.open_history(read_only=True) as history:
             facts = history_facts(history)
-            findings += [_opening(history), *(check(app, facts) for check in HISTORY_CHECKS)]
-            findings.append(_leases(app, history))
+            found |= {
+                "opening": _opening(history),
+                "integrity": _integrity(app, facts),
+                "losses": _losses(facts),
+                "free blocks": _blocks(facts),
+                "time": _clock(app, facts),
+            }
+            found["leases"] = _leases(app, history)
     except RecurringEvalError as error:
-        findings.append(Finding(name="history", status=FAULT, detail=str(error)))
-    findings += [_disk(app), _backups(app), _leftovers(app)]
+        found["history"] = FAULT, str(error), ""
+    found |= {"disk": _disk(app), "backups": _backups(app), "leftovers": _leftovers(app)}
     return Checkup(
-        ok=all(finding.status != FAULT for finding in findings),
+        ok=all(status != FAULT for status, _, _ in found.values()),
         history=app.settings.history,
-        checks=tuple(findings),
+        checks=tuple(
+            Finding(name=name, status=status, detail=detail, advice=advice)
+            for name, (status, detail, advice) in found.items()
+        ),
     )
 
 
-def _packages() -> Finding:
-    foreign = foreign_packages()
-    if not foreign:
-        return Finding(name="packages", status=FINE, detail="all ours")
-    return Finding(
-        name="packages",
-        status=FAULT,
-        detail="; ".join(foreign),
-        advice="install recurring-eval in an environment of its own (pipx or a virtual one)",
-    )
+def _packages() -> Outcome:
+    if foreign := foreign_packages():
+        advice = "install recurring-eval in an environment of its own (pipx or a virtual one)"
+        return FAULT, "; ".join(foreign), advice
+    return FINE, "all ours", ""
 
 
-def _opening(history: History) -> Finding:
-    if not history.notes:
-        return Finding(name="opening", status=FINE, detail="as it was closed")
-    return Finding(
-        name="opening",
-        status=WARNING,
-        detail="; ".join(history.notes),
-        advice="nothing is lost; if no crash explains it, find out what else writes to the file",
-    )
+def _opening(history: History) -> Outcome:
+    if history.notes:
+        advice = "nothing is lost; if no crash explains it, find out what else writes to the file"
+        return WARNING, "; ".join(history.notes), advice
+    return FINE, "as it was closed", ""
 
 
-def _integrity(app: App, facts: HistoryFacts) -> Finding:
+def _integrity(app: App, facts: HistoryFacts) -> Outcome:
     if facts.damage:
-        return Finding(
-            name="integrity",
-            status=FAULT,
-            detail="; ".join(facts.damage),
-            advice=f"run `recurring-eval restore BACKUP` ({app.newest_backup()})",
-        )
+        advice = f"run `recurring-eval restore BACKUP` ({app.newest_backup()})"
+        return FAULT, "; ".join(facts.damage), advice
     archived = f", {facts.n_archived_runs:,} in archives" if facts.n_archives else ""
-    return Finding(
-        name="integrity",
-        status=FINE,
-        detail=f"{facts.n_runs:,} runs{archived} with {facts.n_verdicts:,} verdicts fit their "
-        f"checksums; commit {facts.sequence}, schema version {facts.schema_version}",
+    detail = (
+        f"{facts.n_runs:,} runs{archived} with {facts.n_verdicts:,} verdicts fit their "
+        f"checksums; commit {facts.sequence}, schema version {facts.schema_version}"
     )
+    return FINE, detail, ""
 
 
-def _losses(app: App, facts: HistoryFacts) -> Finding:  # noqa: ARG001  # as every check
+def _losses(facts: HistoryFacts) -> Outcome:
     if not facts.losses:
-        return Finding(name="losses", status=FINE, detail="none was ever accepted")
+        return FINE, "none was ever accepted", ""
     last = facts.losses[-1]
-    what = last.lost or "nothing"
-    return Finding(
-        name="losses",
-        status=FINE,
-        detail=f"{len(facts.losses)} recorded, the last {last.accepted_at:%Y-%m-%d %H:%M} UTC "
-        f"({last.reason}; lost: {what})",
+    detail = (
+        f"{len(facts.losses)} recorded, the last {last.accepted_at:%Y-%m-%d %H:%M} UTC "
+        f"({last.reason}; lost: {last.lost or 'nothing'})"
     )
+    return FINE, detail, ""
 
 
-def _blocks(app: App, facts: HistoryFacts) -> Finding:  # noqa: ARG001  # as every check
+def _blocks(facts: HistoryFacts) -> Outcome:
     free = facts.free_blocks * facts.block_bytes
-    share = facts.free_blocks / max(facts.total_blocks, 1)
-    wasteful = share > FREE_SHARE and free > FREE_BYTES
-    return Finding(
-        name="free blocks",
-        status=WARNING if wasteful else FINE,
-        detail=f"{facts.free_blocks} of {facts.total_blocks} ({free / 1e6:.1f} MB)",
-        advice="run `recurring-eval compact`" if wasteful else "",
-    )
+    detail = f"{facts.free_blocks} of {facts.total_blocks} ({free / 1e6:.1f} MB)"
+    if facts.free_blocks > FREE_SHARE * max(facts.total_blocks, 1) and free > FREE_BYTES:
+        return WARNING, detail, "run `recurring-eval compact`"
+    return FINE, detail, ""
 
 
-def _clock(app: App, facts: HistoryFacts) -> Finding:
+def _clock(app: App, facts: HistoryFacts) -> Outcome:
     if facts.time_zone != "UTC":
-        return Finding(
-            name="time",
-            status=FAULT,
-            detail=f"the session's zone is {facts.time_zone}, not UTC",
-            advice="unset the settings of DuckDB that change it",
-        )
+        detail = f"the session's zone is {facts.time_zone}, not UTC"
+        return FAULT, detail, "unset the settings of DuckDB that change it"
     now = app.clock.now()
     if facts.newest_record is not None and facts.newest_record > now + CLOCK_SLACK:
-        return Finding(
-            name="time",
-            status=WARNING,
-            detail=f"it is {now:%Y-%m-%d %H:%M} UTC, but something was stored at "
-            f"{facts.newest_record:%Y-%m-%d %H:%M} UTC",
-            advice="set this machine's clock; was it ahead before?",
+        detail = (
+            f"it is {now:%Y-%m-%d %H:%M} UTC, but something was stored at "
+            f"{facts.newest_record:%Y-%m-%d %H:%M} UTC"
         )
+        return WARNING, detail, "set this machine's clock; was it ahead before?"
     zone = os.environ.get("TZ") or "the system's zone"
-    return Finding(
-        name="time", status=FINE, detail=f"UTC inside, {zone} outside; {now:%Y-%m-%d %H:%M} UTC"
-    )
+    return FINE, f"UTC inside, {zone} outside; {now:%Y-%m-%d %H:%M} UTC", ""
 
 
-def _leases(app: App, history: History) -> Finding:
+def _leases(app: App, history: History) -> Outcome:
     expired = expired_leases(history, now=app.clock.now())
     if not expired:
-        return Finding(name="leases", status=FINE, detail="no job was left unfinished")
+        return FINE, "no job was left unfinished", ""
     last = expired[-1]
-    return Finding(
-        name="leases",
-        status=WARNING,
-        detail=f"{len(expired)} unfinished jobs, the last: "
-        f"{last.job} {last.benchmark} {last.agent_family} {last.date}",
-        advice="the next run of the job takes over; if none is scheduled, run it",
+    detail = (
+        f"{len(expired)} unfinished jobs, the last: "
+        f"{last.job} {last.benchmark} {last.agent_family} {last.date}"
     )
+    return WARNING, detail, "the next run of the job takes over; if none is scheduled, run it"
 
 
-def _permissions(app: App) -> Finding:
+def _permissions(app: App) -> Outcome:
     """Whether this user may write the history and beside it."""
     path = app.settings.history
     for place in (path.parent, path):
         if place.exists() and not os.access(place, os.R_OK | os.W_OK):
-            return Finding(
-                name="permissions",
-                status=WARNING,
-                detail=f"this user may not write {place}",
-                advice="reading works; to write, give this user the right to",
-            )
-    return Finding(name="permissions", status=FINE, detail=f"{path.parent} can be written")
+            detail = f"this user may not write {place}"
+            return WARNING, detail, "reading works; to write, give this user the right to"
+    return FINE, f"{path.parent} can be written", ""
 
 
-def _write_ahead_log(app: App) -> Finding:
+def _write_ahead_log(app: App) -> Outcome:
     """Whether a write-ahead log was left behind."""
     try:
         logs = write_ahead_logs(app.settings.history)
     except OSError as error:
-        return Finding(name="write-ahead log", status=FAULT, detail=str(error))
+        return FAULT, str(error), ""
     if not logs:
-        return Finding(name="write-ahead log", status=FINE, detail="none left behind")
-    return Finding(
-        name="write-ahead log",
-        status=WARNING,
-        detail=f"{', '.join(log.name for log in logs)} was left by a crash",
-        advice="leave it in place: the next job that writes takes it in",
-    )
+        return FINE, "none left behind", ""
+    detail = f"{', '.join(log.name for log in logs)} was left by a crash"
+    return WARNING, detail, "leave it in place: the next job that writes takes it in"
 
 
-def _disk(app: App) -> Finding:
+def _disk(app: App) -> Outcome:
     """Whether there is room for the history, a copy and a backup."""
     path = app.settings.history
     try:
         free = shutil.disk_usage(path.parent).free
         size = path.stat().st_size if path.exists() else 0
     except OSError as error:
-        return Finding(name="disk", status=FAULT, detail=f"{path.parent}: {error.strerror}")
+        return FAULT, f"{path.parent}: {error.strerror}", ""
     detail = f"{free / 1e9:.1f} GB free beside a history of {size / 1e6:.1f} MB"
     if free < LEAST_FREE:
-        return Finding(name="disk", status=FAULT, detail=detail, advice="free some space now")
+        return FAULT, detail, "free some space now"
     if free < max(ROOM_FOR_COPIES * size, LITTLE_FREE):
-        return Finding(
-            name="disk",
-            status=WARNING,
-            detail=detail,
-            advice="free some space: a backup or compacting needs as much as the history",
-        )
-    return Finding(name="disk", status=FINE, detail=detail)
+        advice = "free some space: a backup or compacting needs as much as the history"
+        return WARNING, detail, advice
+    return FINE, detail, ""
 
 
-def _backups(app: App) -> Finding:
+def _backups(app: App) -> Outcome:
     """Whether there is a recent and whole backup."""
     folder = app.settings.backups
     backups = list_backups(folder, app.settings.history)
+    every_night = "run `recurring-eval backup`, every night"
     if not backups:
-        return Finding(
-            name="backups",
-            status=WARNING,
-            detail=f"none in {folder}",
-            advice="run `recurring-eval backup`, every night",
-        )
+        return WARNING, f"none in {folder}", every_night
     newest = backups[-1]
     try:
         problem = backup_problem(newest.path)
     except (OSError, RecurringEvalError) as error:
         problem = str(error)
     if problem:
-        return Finding(
-            name="backups",
-            status=FAULT,
-            detail=problem,
-            advice="run `recurring-eval backup` and see what changes files there",
-        )
+        return FAULT, problem, "run `recurring-eval backup` and see what changes files there"
     age = app.clock.now() - newest.made_at
     hours = age / timedelta(hours=1)
     detail = f"{len(backups)} in {folder}, the newest {newest.path.name}, {hours:.0f} h old"
-    if age > BACKUP_AGE:
-        return Finding(
-            name="backups",
-            status=WARNING,
-            detail=detail,
-            advice="run `recurring-eval backup`, every night",
-        )
-    return Finding(name="backups", status=FINE, detail=detail)
+    return (WARNING, detail, every_night) if age > BACKUP_AGE else (FINE, detail, "")
 
 
-def _leftovers(app: App) -> Finding:
+def _leftovers(app: App) -> Outcome:
     """Whether files of crashed or earlier work were left behind."""
     path = app.settings.history
     patterns = (f"{path.stem}*{PARTIAL}", f"{path.stem}.aside-*", f"{path.name}.restoring")
     found = sorted(file.name for pattern in patterns for file in path.parent.glob(pattern))
     if not found:
-        return Finding(name="leftovers", status=FINE, detail="none")
-    return Finding(
-        name="leftovers",
-        status=FINE,
-        detail=", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else ""),
-        advice="delete those you do not need",
-    )
-
-
-HISTORY_CHECKS: Final[tuple[Callable[[App, HistoryFacts], Finding], ...]] = (
-    _integrity,
-    _losses,
-    _blocks,
-    _clock,
-)
+        return FINE, "none", ""
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return FINE, ", ".join(found[:5]) + more, "delete those you do not need"

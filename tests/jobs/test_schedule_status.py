@@ -8,8 +8,7 @@ import pytest
 from jobs.app.app import App, start_app
 from jobs.app.targets import Target
 from jobs.schedule.ledger import RECALIBRATE, JobKey, end_attempt, take_attempt
-from jobs.schedule.status import describe_scheduler
-from jobs.upkeep.status import describe_status, scheduler_state, show_status
+from jobs.upkeep.status import describe_scheduler, describe_status, scheduler_state, show_status
 from storage.ledger import JobStatus, beat
 from tests.jobs.small_benchmarks import import_benchmarks
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.replaying.matrix_file import read_wide_matrix
+from jobs.replaying.data import read_wide_matrix
 from recurring_eval.errors import InputError
 
 
