@@ -75,7 +75,7 @@ def test_the_fixture_holds_every_kind_in_two_calibrations_and_none_in_one(before
         " USING (calibration_id, question_id)"
         f" WHERE calibration_id = {FULL} AND m.position <> i.position"
     )
-    assert rows(before, other)[0][0] > 0  # type: ignore[operator]  # rows are of any type
+    assert rows(before, other)[0][0] > 0
 
 
 def test_calibration_without_further_models_has_none(migrated: History) -> None:
