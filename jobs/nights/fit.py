@@ -163,7 +163,9 @@ def _work(
     if part.kind is not None:
         with timed(seconds, f"fit of {part.kind.name}"):
             _fit(part, part.kind, runs, seed)
-        if part.model is not None:
+        if part.model is None:
+            del seconds[f"fit of {part.kind.name}"]
+        else:
             fitted[part.kind.name] = part.model
     like = Calibration(rasch=rasch, fitted=fitted)
     part.residuals = []
