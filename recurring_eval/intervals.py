@@ -113,7 +113,9 @@ class ConformalScale:
         return HalfWidth(value=value, few_residuals=beyond)
 
 
-def conformal_scale(residuals: Sequence[ReplayResidual], *, method: str, k: int) -> ConformalScale:
+def conformal_scale(
+    residuals: Sequence[ReplayResidual], *, method: str, k: int, newest: int = NEWEST_RESIDUALS
+) -> ConformalScale:
     """Scale for the intervals of one method and k from its newest residuals.
 
     Parameters
@@ -122,8 +124,9 @@ def conformal_scale(residuals: Sequence[ReplayResidual], *, method: str, k: int)
         Oldest first, of any methods and sizes.
     method : str
     k : int
+    newest : int, optional
     """
-    mine = [r for r in residuals if r.method == method and r.k == k][-NEWEST_RESIDUALS:]
+    mine = [r for r in residuals if r.method == method and r.k == k][-newest:]
     return ConformalScale(
         residuals=np.array([r.error for r in mine]), model_sd=np.array([r.model_sd for r in mine])
     )

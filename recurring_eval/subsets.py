@@ -132,7 +132,12 @@ RANDOM: Final = "random"
 
 
 def random_subset(
-    model: RaschModel, bank_version: str, k: int, *, rng: np.random.Generator, seed: int = 0
+    model: RaschModel,
+    bank_version: str,
+    k: int,
+    *,
+    rng: np.random.Generator | None = None,
+    seed: int = 0,
 ) -> Subset:
     """Choose k questions uniformly without replacement, each standing for 1/k of the bank.
 
@@ -151,8 +156,10 @@ def random_subset(
     Raises
     ------
     InputError
-        If k is outside 1..N.
+        If k is outside 1..N or `rng` is missing.
     """
+    if rng is None:
+        raise InputError("a random subset needs a random generator; give `rng`")
     n = len(model.question_ids)
     require_subset_size(k, n)
     by_key = order_by_id(model.question_ids)

@@ -2,12 +2,14 @@
 
 from recurring_eval.adaptive.questions import (
     AskableQuestions,
+    Choose,
+    ReplayedSessions,
     askable_questions,
     estimate_scores,
     posterior_of,
+    replay_sessions,
 )
-from recurring_eval.adaptive.replay import ReplayedSessions, replay_sessions
-from recurring_eval.adaptive.rules import Choose, choose_by_information, choose_d_optimal
+from recurring_eval.adaptive.rules import choose_by_information, choose_d_optimal
 
 __all__ = [
     "AskableQuestions",

@@ -1,6 +1,6 @@
 """Choice of the next questions: Fisher information, D-optimality, and equals by their order."""
 
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +11,6 @@ from recurring_eval.irt import item_information
 
 EQUAL: Final = 1e-9
 """Criteria closer than this, relatively, are equal."""
-
-
-class Choose(Protocol):
-    """Chooses the next n questions for each of m runs, see `choose_d_optimal`."""
-
-    def __call__(
-        self,
-        questions: AskableQuestions,
-        theta: Floats,
-        information: Floats,
-        available: NDArray[np.bool_],
-        n: int,
-    ) -> NDArray[np.intp]:
-        """Positions of the chosen questions, (m, n)."""
-        ...
 
 
 def first_best(criterion: NDArray[np.float64], available: NDArray[np.bool_]) -> NDArray[np.intp]:

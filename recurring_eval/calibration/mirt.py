@@ -14,14 +14,18 @@ from recurring_eval.calibration.rasch import (
     DIFFICULTY_SD,
     PRIOR_PRECISION,
     PRIOR_RUNS,
-    check_settings,
+    check_sds,
 )
-from recurring_eval.errors import FitError, NotEnoughDataError
+from recurring_eval.errors import FitError, InputError, NotEnoughDataError
 from recurring_eval.irt import sigmoid, smoothed_logit
 from recurring_eval.one_thread import one_thread
 from recurring_eval.response_matrix import ResponseMatrix, outcome_rates
 
 TOLERANCE: Final = 1e-4
+"""The fit ends when the gradient, in units of the parameters' posterior standard deviations, is
+no longer than this."""
+
+MAX_ITERATIONS: Final = 500
 SMALLEST_WEIGHT: Final = 0.05
 """Floor of p(1 - p), so that one surprising verdict does not become a factor of its own."""
 
@@ -131,7 +135,6 @@ def fit_mirt(
     dimensions: int,
     discrimination_sd: float,
     difficulty_sd: float = DIFFICULTY_SD,
-    max_iterations: int = 500,
     held_out_log_likelihood: float | None = None,
 ) -> MirtModel:
     r"""Joint posterior mode of abilities, discriminations and difficulties.
@@ -153,9 +156,6 @@ def fit_mirt(
         Number of abilities, d.
     discrimination_sd, difficulty_sd : float
         Standard deviations of the priors, in logits.
-    max_iterations : int
-        The fit ends before when the gradient, in units of the parameters' posterior
-        standard deviations, is no longer than 1e-4.
     held_out_log_likelihood : float, optional
         Recorded in the model when it was measured.
 
@@ -174,10 +174,7 @@ def fit_mirt(
     FitError
         The parameters are not finite.
     """
-    check_settings(
-        sds={"discrimination_sd": discrimination_sd, "difficulty_sd": difficulty_sd},
-        counts={"dimensions": dimensions, "max_iterations": max_iterations},
-    )
+    check_sds({"discrimination_sd": discrimination_sd, "difficulty_sd": difficulty_sd})
     _check_size(matrix, dimensions)
     rows, columns = matrix.canonical_order()
     passes, trials = matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)]
@@ -189,7 +186,7 @@ def fit_mirt(
         difficulty_sd=difficulty_sd,
     )
     with one_thread():
-        mode = posterior_mode(objective, tolerance=TOLERANCE, max_iterations=max_iterations)
+        mode = posterior_mode(objective, tolerance=TOLERANCE)
         scores = matrix.pass_rates()[rows]
         rotation = orientation(mode.point.runs, mode.point.slopes, scores)
         turned = mode.point.runs @ rotation
@@ -227,10 +224,10 @@ def refit_mirt(matrix: ResponseMatrix, *, like: MirtModel) -> MirtModel:
     )
 
 
-def posterior_mode(objective: Objective, *, tolerance: float, max_iterations: int) -> Mode:
+def posterior_mode(objective: Objective, *, tolerance: float) -> Mode:
     """Mode reached from the factor start, in whatever rotation it comes."""
     start = factor_start(objective.passes, objective.trials, len(objective.question_precision) - 1)
-    mode = maximise(objective, start, tolerance=tolerance, max_iterations=max_iterations)
+    mode = maximise(objective, start, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
     if not (np.isfinite(mode.point.runs).all() and np.isfinite(mode.point.questions).all()):
         raise FitError(
             "the multidimensional fit ran into non-finite parameters; tighten the priors"
@@ -245,6 +242,8 @@ def largest_dimension(matrix: ResponseMatrix) -> int:
 
 
 def _check_size(matrix: ResponseMatrix, dimensions: int) -> None:
+    if dimensions < 1:
+        raise InputError(f"`dimensions` is {dimensions}; it must be at least 1")
     size = largest_dimension(matrix)
     if size < max(2, dimensions):
         raise NotEnoughDataError(

@@ -154,7 +154,7 @@ def compare_settings(
             discrimination_sd=discrimination_sd,
             difficulty_sd=DIFFICULTY_SD,
         )
-        mode = posterior_mode(objective, tolerance=TOLERANCE, max_iterations=500)
+        mode = posterior_mode(objective, tolerance=TOLERANCE)
         x = mode.point.runs @ mode.point.slopes.T - mode.point.questions[:, -1]
         return np.asarray((passes * x - trials * np.logaddexp(0.0, x))[held_out])
 

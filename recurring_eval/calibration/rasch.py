@@ -16,6 +16,9 @@ DIFFICULTY_SD: Final = 3.0
 
 SD_RANGE: Final = (1e-3, 1e3)
 TOLERANCE: Final = 1e-10
+"""The fit ends when no parameter moves by more logits than this."""
+
+MAX_ITERATIONS: Final = 100
 
 PRIOR_RUNS: Final = 20
 """The ability of a new run is expected near the mean of this many recent runs."""
@@ -29,7 +32,6 @@ def fit_rasch(
     *,
     ability_sd: float = ABILITY_SD,
     difficulty_sd: float = DIFFICULTY_SD,
-    max_iterations: int = 100,
 ) -> RaschModel:
     r"""Joint posterior mode of abilities and difficulties.
 
@@ -46,8 +48,6 @@ def fit_rasch(
         single bit of the result.
     ability_sd, difficulty_sd : float
         Standard deviations of the priors, in logits.
-    max_iterations : int
-        The fit ends before when no parameter moves by more than 1e-10 logits.
 
     Returns
     -------
@@ -64,10 +64,7 @@ def fit_rasch(
     FitError
         The iteration did not converge.
     """
-    check_settings(
-        sds={"ability_sd": ability_sd, "difficulty_sd": difficulty_sd},
-        counts={"max_iterations": max_iterations},
-    )
+    check_sds({"ability_sd": ability_sd, "difficulty_sd": difficulty_sd})
     _check_size(matrix)
     rows, columns = matrix.canonical_order()
     counts = Counts.of(matrix.passes[np.ix_(rows, columns)], matrix.trials[np.ix_(rows, columns)])
@@ -76,13 +73,13 @@ def fit_rasch(
         row_precision=1.0 / ability_sd**2,
         column_precision=1.0 / difficulty_sd**2,
         tolerance=TOLERANCE,
-        max_iterations=max_iterations,
+        max_iterations=MAX_ITERATIONS,
     )
     if not mode.converged:
         raise FitError(
             f"the Rasch fit of {matrix.n_runs} runs x {matrix.n_questions} questions still moves "
             f"by {mode.last_step:.2g} logits after {mode.n_iterations} iterations; "
-            "raise `max_iterations` or tighten the priors"
+            "tighten the priors"
         )
     answered = counts.trials.any(axis=1)
     ability = np.empty(matrix.n_runs)
@@ -104,8 +101,8 @@ def fit_rasch(
     )
 
 
-def check_settings(*, sds: Mapping[str, float], counts: Mapping[str, int]) -> None:
-    """Refuse prior standard deviations or counts that no fit can use.
+def check_sds(sds: Mapping[str, float]) -> None:
+    """Refuse prior standard deviations that no fit can use.
 
     Raises
     ------
@@ -117,9 +114,6 @@ def check_settings(*, sds: Mapping[str, float], counts: Mapping[str, int]) -> No
             raise InputError(
                 f"`{name}` is {value}; it must lie between {SD_RANGE[0]:g} and {SD_RANGE[1]:g}"
             )
-    for name, count in counts.items():
-        if count < 1:
-            raise InputError(f"`{name}` is {count}; it must be at least 1")
 
 
 def _check_size(matrix: ResponseMatrix) -> None:

@@ -40,7 +40,9 @@ class Session:
     k: int
     order: tuple[int, ...]
     answers: tuple[Answer, ...] = ()
-    _latest: "list[_Progress]" = field(default_factory=list, repr=False, compare=False)
+    _latest: list[tuple[Asking, tuple[Answer, ...]]] = field(
+        default_factory=list, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         require_subset_size(self.k, self.calibration.n_questions)
@@ -169,23 +171,17 @@ class Session:
         return self.method.score(evidence)
 
     def _asking(self) -> Asking:
-        """Progress of this chain of sessions, or of a new one where that has moved on."""
+        """Progress of this chain of sessions, or of a new one where that has moved on.
+
+        Only a cache: it follows from method, calibration, order and answers.
+        """
         if self._latest:
-            latest = self._latest[0]
-            n_known = len(latest.answers)
-            if latest.answers == self.answers[:n_known]:
-                latest.asking.record(self.answers[n_known:])
-                latest.answers = self.answers
-                return latest.asking
+            asking, known = self._latest[0]
+            if known == self.answers[: len(known)]:
+                asking.record(self.answers[len(known) :])
+                self._latest[0] = asking, self.answers
+                return asking
         asking = self.method.begin(self.calibration, np.array(self.order, dtype=np.intp))
         asking.record(self.answers)
-        self._latest[:] = [_Progress(asking=asking, answers=self.answers)]
+        self._latest[:] = [(asking, self.answers)]
         return asking
-
-
-@dataclass(slots=True, kw_only=True)
-class _Progress:
-    """Only a cache: a function of method, calibration, order and answers."""
-
-    asking: Asking
-    answers: tuple[Answer, ...]

@@ -101,8 +101,6 @@ class StepMethod:
         Name under which replays make random draws, by default `name`.
     orders : {"per run", "once"}
         Whether replays draw an order of equally good questions for each run, or one.
-    checked : bool
-        Whether nights keep its residuals and judge full runs by it.
     """
 
     name: str
@@ -116,7 +114,7 @@ class StepMethod:
     aliases: tuple[str, ...] = ()
     draws_as: str = ""
     orders: Literal["per run", "once"] = "once"
-    checked: bool = True
+    checked: ClassVar[bool] = True
     budget_is_outcome: ClassVar[bool] = False
 
     def draw_orders(

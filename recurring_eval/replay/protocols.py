@@ -3,14 +3,14 @@
 Rows are given in time order, or in the order of the file where no times are known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recurring_eval.errors import InputError, NotEnoughDataError
-from recurring_eval.replay.splits import EVERYONE, CalibrationSpan, Fold, Plan, Split, TargetGroup
+from recurring_eval.replay.splits import EVERYONE, CalibrationSpan, Fold, Plan, Split
 
 FOLDS: Final = "folds"
 CHRONOLOGICAL: Final = "chronological"
@@ -53,7 +53,7 @@ def folds(
         )
     position = {name: i for i, name in enumerate(names)}
     agent = np.array([position[name] for name in agents], dtype=np.intp)
-    everyone = (TargetGroup(name=EVERYONE, rows=np.arange(len(agent))),)
+    everyone = {EVERYONE: np.arange(len(agent))}
     splits = []
     for number, stream in enumerate(rng.spawn(n_splits)):
         fold_of_agent = np.empty(len(names), dtype=np.intp)
@@ -86,7 +86,7 @@ def chronological(n_runs: int) -> Plan:
     """
     half = first_half(n_runs)
     rows = np.arange(half, n_runs)
-    return _one_fold(CHRONOLOGICAL, np.arange(half), (TargetGroup(name=EVERYONE, rows=rows),))
+    return _one_fold(CHRONOLOGICAL, np.arange(half), {EVERYONE: rows})
 
 
 def transfer(families: Sequence[str], *, calibrating: str) -> Plan:
@@ -119,11 +119,11 @@ def transfer(families: Sequence[str], *, calibrating: str) -> Plan:
         )
     own = np.flatnonzero(family == calibrating)
     half = first_half(len(own))
-    groups = [TargetGroup(name=POOLED, rows=np.flatnonzero(family != calibrating))]
+    groups = {POOLED: np.flatnonzero(family != calibrating)}
     if len(others) > 1:
-        groups += [TargetGroup(name=name, rows=np.flatnonzero(family == name)) for name in others]
-    groups.append(TargetGroup(name=f"{calibrating} (later half)", rows=own[half:]))
-    return _one_fold(TRANSFER, own[:half], tuple(groups))
+        groups |= {name: np.flatnonzero(family == name) for name in others}
+    groups[f"{calibrating} (later half)"] = own[half:]
+    return _one_fold(TRANSFER, own[:half], groups)
 
 
 def window(n_runs: int, spans: Sequence[CalibrationSpan]) -> Plan:
@@ -151,7 +151,7 @@ def window(n_runs: int, spans: Sequence[CalibrationSpan]) -> Plan:
             Split(
                 number=number,
                 folds=(Fold(source=np.arange(half - span.n_runs, half), targets=targets),),
-                groups=(TargetGroup(name=span.name, rows=targets),),
+                groups={span.name: targets},
             )
             for number, span in enumerate(usable)
         ),
@@ -173,7 +173,9 @@ def first_half(n_runs: int) -> int:
     return n_runs // 2
 
 
-def _one_fold(protocol: str, source: NDArray[np.intp], groups: tuple[TargetGroup, ...]) -> Plan:
-    targets = np.unique(np.concatenate([group.rows for group in groups]))
+def _one_fold(
+    protocol: str, source: NDArray[np.intp], groups: Mapping[str, NDArray[np.intp]]
+) -> Plan:
+    targets = np.unique(np.concatenate(list(groups.values())))
     fold = Fold(source=source, targets=targets)
     return Plan(protocol=protocol, splits=(Split(number=0, folds=(fold,), groups=groups),))

@@ -1,7 +1,7 @@
 """Budgets as a user writes them: a number of questions or a share of the bank."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -158,22 +158,6 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetGroup:
-    """Targets whose metrics are taken together.
-
-    Attributes
-    ----------
-    name : str
-        `EVERYONE`, an agent family or a calibration window. Groups of one name are
-        averaged over the splits.
-    rows : ndarray of intp
-    """
-
-    name: str
-    rows: NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """One division of the runs; every run is a target of one fold at most.
 
@@ -182,16 +166,14 @@ class Split:
     number : int
         Position among the splits of a plan.
     folds : tuple of Fold
-    groups : tuple of TargetGroup
+    groups : mapping of str to ndarray of intp
+        Targets whose metrics are taken together, by name: `EVERYONE`, an agent family or a
+        calibration window. Groups of one name are averaged over the splits.
     """
 
     number: int
     folds: tuple[Fold, ...]
-    groups: tuple[TargetGroup, ...]
-
-    def rows_of(self, group: str) -> NDArray[np.intp] | None:
-        """Rows of the group of that name; None where the split has none."""
-        return next((g.rows for g in self.groups if g.name == group), None)
+    groups: Mapping[str, NDArray[np.intp]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,5 +195,5 @@ class Plan:
     @property
     def group_names(self) -> tuple[str, ...]:
         """Names of the groups, in order of first appearance."""
-        names = [group.name for split in self.splits for group in split.groups]
+        names = [name for split in self.splits for name in split.groups]
         return tuple(dict.fromkeys(names))

@@ -126,9 +126,7 @@ def _row(
     """Average over the splits that have the group; None where the method failed."""
     k = budget.size(matrix.n_questions)
     truth, n_valid = matrix.pass_rates(), (matrix.trials > 0).sum(axis=1)
-    rows_of = {
-        split.number: rows for split in plan.splits if (rows := split.rows_of(group)) is not None
-    }
+    rows_of = {split.number: split.groups[group] for split in plan.splits if group in split.groups}
     splits = [split for split in plan.splits if split.number in rows_of]
     of_splits = [
         [results[split.number, i, method] for i in range(len(split.folds))] for split in splits

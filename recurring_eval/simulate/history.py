@@ -84,17 +84,17 @@ class SimulatedHistory:
         n_valid = (self.matrix.trials > 0).sum(axis=1)
         return np.asarray(n_valid >= FULL_RUN_MIN_VALID * self.matrix.n_questions)
 
-    def calibration_rows(self) -> NDArray[np.intp]:
-        """Rows of the covered runs of the main family in the calibration half."""
-        return self._main_rows(self.day <= self.options.calibration_days)
+    def calibration_rows(self, family: str = MAIN_FAMILY) -> NDArray[np.intp]:
+        """Rows of the covered runs of `family` in the calibration half."""
+        return self._rows(family, self.day <= self.options.calibration_days)
 
-    def test_rows(self) -> NDArray[np.intp]:
-        """Rows of the covered runs of the main family in the test half."""
-        return self._main_rows(self.day > self.options.calibration_days)
+    def test_rows(self, family: str = MAIN_FAMILY) -> NDArray[np.intp]:
+        """Rows of the covered runs of `family` in the test half."""
+        return self._rows(family, self.day > self.options.calibration_days)
 
-    def _main_rows(self, in_half: NDArray[np.bool_]) -> NDArray[np.intp]:
-        main = np.array([name == MAIN_FAMILY for name in self.families], dtype=np.bool_)
-        return np.flatnonzero(main & in_half & self.covered)
+    def _rows(self, family: str, in_half: NDArray[np.bool_]) -> NDArray[np.intp]:
+        of_family = np.array([name == family for name in self.families], dtype=np.bool_)
+        return np.flatnonzero(of_family & in_half & self.covered)
 
 
 def simulate_history(options: SimulationOptions, *, rng: np.random.Generator) -> SimulatedHistory:

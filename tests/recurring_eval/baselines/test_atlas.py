@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from recurring_eval.calibration.four_pl import AbilityGrid, FourPl, eap
-from recurring_eval.methods.atlas import atlas_runs
+from recurring_eval.methods.atlas import AbilityGrid, FourPl, atlas_runs, eap
 
 
 def make_bank(seed, n):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from recurring_eval.calibration.four_pl import AbilityGrid, FourPl, eap, fit_four_pl
 from recurring_eval.irt import sigmoid
+from recurring_eval.methods.atlas import AbilityGrid, FourPl, eap, fit_four_pl
 
 SLOPE, LOCATION = np.array([0.8, 1.5, 1.2]), np.array([-0.5, 0.3, 1.0])
 TWO_PL = FourPl(slope=SLOPE, location=LOCATION, lower=np.zeros(3), upper=np.ones(3))

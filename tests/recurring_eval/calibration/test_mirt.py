@@ -165,8 +165,9 @@ def test_unanswered_runs_and_questions_keep_the_prior(matrix):
     np.testing.assert_allclose(fitted.prior_mean, fitted.ability[20:40].mean(axis=0))
 
 
-def test_running_out_of_iterations_is_reported(matrix):
-    assert not fit_mirt(matrix, dimensions=3, discrimination_sd=0.5, max_iterations=1).converged
+def test_running_out_of_iterations_is_reported(matrix, monkeypatch):
+    monkeypatch.setattr("recurring_eval.calibration.mirt.MAX_ITERATIONS", 1)
+    assert not fit_mirt(matrix, dimensions=3, discrimination_sd=0.5).converged
 
 
 def test_bad_settings_and_short_histories_are_refused(matrix):

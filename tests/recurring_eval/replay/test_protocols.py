@@ -70,7 +70,7 @@ def test_chronological_calibrates_on_the_first_half_rounded_down(n: int, half: i
     (fold,) = split.folds
     assert fold.source.tolist() == list(range(half))
     assert fold.targets.tolist() == list(range(half, n))
-    assert split.rows_of(EVERYONE).tolist() == list(range(half, n))
+    assert split.groups[EVERYONE].tolist() == list(range(half, n))
 
 
 def test_chronological_needs_four_runs() -> None:
@@ -83,7 +83,7 @@ def test_transfer_tests_the_others_pooled_and_each_and_its_own_later_half() -> N
     (split,) = protocols.transfer(families, calibrating="a").splits
     (fold,) = split.folds
     assert fold.source.tolist() == [0, 2]
-    groups = {group.name: group.rows.tolist() for group in split.groups}
+    groups = {name: rows.tolist() for name, rows in split.groups.items()}
     assert groups == {
         protocols.POOLED: [1, 3, 6],
         "b": [1, 6],
@@ -91,7 +91,7 @@ def test_transfer_tests_the_others_pooled_and_each_and_its_own_later_half() -> N
         "a (later half)": [4, 5, 7],
     }
     assert sorted(fold.targets) == [1, 3, 4, 5, 6, 7]
-    assert split.groups[0].name == protocols.POOLED
+    assert next(iter(split.groups)) == protocols.POOLED
 
 
 def test_transfer_refuses_unknown_and_single_families() -> None:
