@@ -196,15 +196,10 @@ def estimate_stored(
     return estimate_verdicts(view, calibration, row, asked=asked, method=estimator)
 
 
-def estimate_partial_runs(app: App, target: Target) -> int:
+def estimate_partial_runs(app: App, target: Target) -> None:
     """Estimate and keep every partial or adaptive run of a target without an estimate.
 
     A run without a calibration before it or without a valid verdict is left alone.
-
-    Returns
-    -------
-    int
-        Number of estimates made.
     """
     made: list[tuple[Run, RunEstimate]] = []
     with app.open_history(read_only=True) as history:
@@ -218,7 +213,6 @@ def estimate_partial_runs(app: App, target: Target) -> int:
         with app.writing() as history:
             for run, result in made:
                 keep_estimate(app, history, run, result)
-    return len(made)
 
 
 def keep_estimate(app: App, history: History, run: Run, result: RunEstimate) -> None:

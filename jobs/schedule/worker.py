@@ -79,6 +79,10 @@ def start_logging(*, quiet: bool) -> None:
         logger.propagate = False
 
 
+def _back_up(app: App) -> Path:
+    return back_up(app).backup
+
+
 @dataclass(slots=True, kw_only=True)
 class Worker:
     """What one scheduler process does; the functions can be replaced in tests.
@@ -92,6 +96,7 @@ class Worker:
         Does one night.
     publish : callable
         Writes the page of one night.
+    back_up : callable
     stopping : Event
         No further job is begun once it is set.
     watch : FolderWatch
@@ -102,6 +107,7 @@ class Worker:
     owner: str
     run: NightFunction = run_night
     publish: Callable[[App, Target, date], Path] = publish_night
+    back_up: Callable[[App], Path] = _back_up
     stopping: Event = field(default_factory=Event)
     watch: FolderWatch = field(init=False)
     full_runs: FullRuns = field(init=False)
@@ -154,7 +160,7 @@ class Worker:
 
         def work(_attempt: int) -> str:
             if target is None:
-                return str(back_up(self.app).backup)
+                return str(self.back_up(self.app))
             return str(self.publish(self.app, target, day))
 
         try:
