@@ -11,6 +11,7 @@ from typing import Final
 
 import duckdb
 
+from storage.file.archives import list_archives
 from storage.file.commits import has_chain, write_sidecar
 from storage.file.errors import HistoryDamagedError, HistoryError
 from storage.file.files import (
@@ -25,7 +26,7 @@ from storage.file.files import (
 )
 from storage.file.lock import connected, descriptor_of, one_line_errors, register, release
 from storage.file.sidecar import FileBytes, read_sidecar
-from storage.file.verify import find_damage, list_archives
+from storage.file.verify import find_damage
 from storage.values import to_utc
 
 LEFT_S: Final = 3600

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from storage.file.archives import list_archives
 from storage.file.commits import chain_at, commit_with_sidecar, last_commit, wrong_counts
 from storage.file.errors import RESTORE, HistoryDamagedError, HistoryError
 from storage.file.files import STAMP, write_ahead_logs
@@ -13,7 +14,7 @@ from storage.file.lock import connect, connected, note_written
 from storage.file.opening import close_file
 from storage.file.schema import check_schema, shipped_migrations
 from storage.file.sidecar import read_sidecar
-from storage.file.verify import find_damage, list_archives, wrong_runs
+from storage.file.verify import find_damage, wrong_runs
 from storage.values import to_utc
 
 

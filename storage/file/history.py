@@ -13,12 +13,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from storage.file.archives import verdict_source
 from storage.file.commits import commit_with_sidecar
 from storage.file.errors import HistoryError
 from storage.file.files import quoted
 from storage.file.lock import note_written, one_line_errors, one_writer, release
 from storage.file.opening import close_file, create_file, open_file
-from storage.file.verify import verdict_source
 
 WAIT_S: Final = 30.0
 TIME: Final = "TIMESTAMP WITH TIME ZONE"

@@ -13,6 +13,7 @@ from typing import Final
 
 import duckdb
 
+from storage.file.archives import missing_archives
 from storage.file.commits import ACCEPT, compare_with_sidecar, write_sidecar
 from storage.file.errors import RESTORE, HistoryDamagedError, HistoryError, HistoryNotFoundError
 from storage.file.files import crc32, sidecar_path, write_ahead_logs
@@ -28,7 +29,7 @@ from storage.file.lock import (
 )
 from storage.file.schema import apply_migrations, check_schema, shipped_migrations
 from storage.file.sidecar import FileBytes, read_sidecar
-from storage.file.verify import find_damage, missing_archives
+from storage.file.verify import find_damage
 
 ALWAYS_READ: Final = 64 << 20
 """Files up to this size are read at every opening; larger ones when they look changed."""

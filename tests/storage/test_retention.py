@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from storage.export import export_tables
+from storage.file.archives import list_archives, verdict_source
 from storage.file.backups import write_backup
 from storage.file.checkup import history_facts
 from storage.file.errors import HistoryDamagedError
@@ -16,7 +17,6 @@ from storage.file.files import archive_folder
 from storage.file.history import History
 from storage.file.restore import restore_backup
 from storage.file.upkeep import move_old_verdicts
-from storage.file.verify import list_archives, verdict_source
 from storage.runs.benchmarks import overview
 from storage.runs.runs import find_run, list_revisions, list_runs
 from storage.runs.verdicts import load_log, load_matrix, load_reasons
