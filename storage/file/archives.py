@@ -12,8 +12,6 @@ import duckdb
 
 from storage.file.files import archive_folder, quoted, sha256
 
-NAMED: Final = 5
-BATCH_ROWS: Final = 500_000
 COLUMNS: Final = "run_id, question_id, trial, passed, reason, duration_s, cost"
 
 

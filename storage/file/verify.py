@@ -16,7 +16,6 @@ from storage.runs.verdict_rows import verdict_checksum
 
 NAMED: Final = 5
 BATCH_ROWS: Final = 500_000
-COLUMNS: Final = "run_id, question_id, trial, passed, reason, duration_s, cost"
 
 
 def find_damage(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
