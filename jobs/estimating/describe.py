@@ -16,7 +16,7 @@ CAUTIONS: Final = {
 
 
 def describe(result: RunEstimate) -> list[str]:
-    """Say what was counted, what it means for the whole bank, and what a rerun would give."""
+    """Describe what was counted, what it means for the whole bank, and what a rerun would give."""
     estimate = result.estimate
     level = f"{100 * estimate.level:.0f} %"
     count = f"{result.n_passed:g} of {estimate.n_valid} answered questions passed"

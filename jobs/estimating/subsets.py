@@ -149,7 +149,7 @@ def check_format(name: str) -> None:
 
 
 def phrase_selection(app: App, record: SubsetRecord, tool: str, *, folder: Path) -> Selection:
-    """Say how to run exactly the questions of a subset with a tool.
+    """Phrase how to run exactly the questions of a subset with a tool.
 
     Parameters
     ----------

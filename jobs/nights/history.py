@@ -89,7 +89,7 @@ class NightlyHistory:
     cache_window : ResponseMatrix
         Executed verdicts of routine runs on the days before the cache's.
     published : dict of int to Subset
-        Stratified subsets in force that night, by size.
+        Stratified subsets in use that night, by size.
     overtaken : frozenset of int
         Sizes whose active subset was chosen from the data of later nights.
     """
@@ -157,7 +157,7 @@ def load_night(
 def _published_that_night(
     history: History, target: Target, end: datetime
 ) -> tuple[dict[int, Subset], frozenset[int]]:
-    """Stratified subsets in force, without those that only later nights could know."""
+    """Stratified subsets in use, without those that only later nights could know."""
     versions = SubsetVersions.load(history, target)
     later = {record.subset_id: record.subset.k for record in versions.overtaken(end)}
     found = [

@@ -270,7 +270,7 @@ def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyFit) -> dict[
 
 
 def _summary(data: NightlyHistory, choices: Sequence[Choice], fitted: NightlyFit) -> str:
-    """Say in a line what the night fitted and published."""
+    """Summarise in a line what the night fitted and published."""
     window = data.window
     parts = [
         f"{len(window.runs)} runs, {fitted.calibration.rasch.n_iterations} Newton steps",

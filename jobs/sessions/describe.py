@@ -30,7 +30,7 @@ def list_document(app: App, records: Iterable[SessionRecord]) -> dict[str, objec
 
 
 def describe_list(app: App, records: Sequence[SessionRecord]) -> list[str]:
-    """Say a line about each session."""
+    """Describe each session in a line."""
     if not records:
         return ["no open session; start one with `recurring-eval adaptive start --k K`"]
     return [
@@ -41,7 +41,7 @@ def describe_list(app: App, records: Sequence[SessionRecord]) -> list[str]:
 
 
 def describe_progress(session: AdaptiveSession) -> list[str]:
-    """Say how far a session is, what it says so far, and what comes next."""
+    """Describe how far a session is, its estimate so far, and what comes next."""
     record = session.record
     missing = len(record.steps) - session.asking.n_valid
     gaps = f", {missing} without a valid verdict" if missing else ""
@@ -55,7 +55,7 @@ def describe_progress(session: AdaptiveSession) -> list[str]:
 
 
 def describe_next(session: AdaptiveSession) -> list[str]:
-    """Say which questions to run next, or how to go on where there are none."""
+    """Describe which questions to run next, or how to go on where there are none."""
     record = session.record
     if record.finished_at is not None:
         became = f"run {session.run_key}" if session.run_key else "no run, it was given up"
@@ -66,7 +66,7 @@ def describe_next(session: AdaptiveSession) -> list[str]:
 
 
 def describe_whole(session: AdaptiveSession) -> list[str]:
-    """Say everything about a session: what it is, its steps, and its estimate."""
+    """Describe a session in full: what it is, its steps, and its estimate."""
     record = session.record
     head = [
         f"session {record.session_id}: {record.method} on {record.benchmark} "

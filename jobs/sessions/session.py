@@ -295,7 +295,7 @@ def tell_session(app: App, session_id: str, answers: Sequence[Answer]) -> Adapti
 
 
 def look_at_session(app: App, reference: str) -> AdaptiveSession:
-    """Look at a session, open or finished.
+    """Load a session, open or finished.
 
     Raises
     ------

@@ -13,7 +13,7 @@ DISTRIBUTION: Final = "recurring-eval"
 
 
 def foreign_packages() -> list[str]:
-    """Name the packages that resolve to, or are also installed by, somebody else."""
+    """List the packages that resolve to, or are also installed by, somebody else."""
     home = Path(__file__).resolve().parents[2]
     problems = []
     owners = importlib.metadata.packages_distributions()

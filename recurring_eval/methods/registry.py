@@ -63,7 +63,7 @@ DEFAULT_STEPS: Final = HSPR
 
 
 def method_named(name: str) -> Method:
-    """Look a method up by its name or another name of it.
+    """Find a method by its name or another name of it.
 
     Raises
     ------

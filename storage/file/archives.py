@@ -58,7 +58,7 @@ def list_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Arc
 def verdict_source(
     connection: duckdb.DuckDBPyConnection, path: Path, run_ids: Sequence[int] | None = None
 ) -> str:
-    """Name what to select verdicts from: the table, or it with the archives.
+    """Source to select verdicts from: the table, or it with the archives.
 
     Only archives with one of `run_ids` are named, if these are given.
     """
@@ -82,7 +82,7 @@ def verdict_source(
 
 
 def missing_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
-    """Name the archives that are gone or of another size."""
+    """List the archives that are gone or of another size."""
     problems = []
     for archive in list_archives(connection, path):
         if not archive.path.is_file():
@@ -96,7 +96,7 @@ def missing_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[
 
 
 def damaged_archives(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
-    """Name the archives that are gone or changed, reading every byte."""
+    """List the archives that are gone or changed, reading every byte."""
     problems = missing_archives(connection, path)
     if problems:
         return problems

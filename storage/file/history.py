@@ -192,7 +192,7 @@ class History:
             self._connection.unregister("incoming")
 
     def verdict_source(self, run_ids: Sequence[int] | None = None) -> str:
-        """Name what to select verdicts (of some runs) from: the table, or it with archives."""
+        """Source to select verdicts (of some runs) from: the table, or it with archives."""
         with self._statement():
             return verdict_source(self._connection, self.path, run_ids)
 

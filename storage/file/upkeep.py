@@ -26,7 +26,8 @@ from storage.file.lock import connected, note_written
 from storage.file.opening import close_file, require_file
 from storage.file.schema import apply_migrations, check_schema, shipped_migrations
 from storage.file.sidecar import read_sidecar
-from storage.file.verify import COLUMNS, find_damage, wrong_verdicts
+from storage.file.archives import COLUMNS
+from storage.file.verify import find_damage, wrong_verdicts
 from storage.values import to_utc
 
 WAIT_S: Final = 10.0

@@ -41,7 +41,7 @@ def find_damage(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
 
 
 def wrong_runs(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
-    """Name the runs whose verdicts are not those that were written."""
+    """List the runs whose verdicts are not those that were written."""
     source = verdict_source(connection, path) if has_chain(connection) else "verdict"
     return wrong_verdicts(connection, source, None)
 
@@ -49,7 +49,7 @@ def wrong_runs(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
 def wrong_verdicts(
     connection: duckdb.DuckDBPyConnection, source: str, run_ids: Sequence[int] | None
 ) -> list[str]:
-    """Name the runs (some or all) of which `source` has not exactly the verdicts written."""
+    """List the runs (some or all) of which `source` has not exactly the verdicts written."""
     expected: dict[int, tuple[str, int, str]] = {
         run_id: (f"{run_key} ({benchmark})", n_verdicts, checksum)
         for run_id, run_key, benchmark, n_verdicts, checksum in connection.execute(

@@ -100,7 +100,7 @@ class QuestionLookup:
 
 
 def _changed_fact(log: RunLog, run: StoredRun) -> str:
-    """Name the first fact in which a log contradicts the stored run."""
+    """Describe the first fact in which a log contradicts the stored run."""
     pairs = zip(FACTS, run.facts, facts_of(log), strict=True)
     name, old, new = next((name, old, new) for name, old, new in pairs if old != new)
     return (
@@ -110,7 +110,7 @@ def _changed_fact(log: RunLog, run: StoredRun) -> str:
 
 
 def _changed_verdict(run_key: str, question: str, trial: int, old: str, new: str) -> str:
-    """Name a stored verdict and the one a log gives in its place."""
+    """Describe a stored verdict and the one a log gives in its place."""
     return (
         f"run {run_key}, question {question!r}, trial {trial}: the stored verdict is {old}, "
         f"the log says {new}; import with --replace to take the log's (the old one is kept)"
