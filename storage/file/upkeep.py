@@ -11,6 +11,7 @@ from typing import Final
 import duckdb
 import pyarrow.parquet as pq
 
+from storage.file.archives import COLUMNS
 from storage.file.backups import Backup, copy_database, write_backup
 from storage.file.commits import (
     compare_with_sidecar,
@@ -26,7 +27,6 @@ from storage.file.lock import connected, note_written
 from storage.file.opening import close_file, require_file
 from storage.file.schema import apply_migrations, check_schema, shipped_migrations
 from storage.file.sidecar import read_sidecar
-from storage.file.archives import COLUMNS
 from storage.file.verify import find_damage, wrong_verdicts
 from storage.values import to_utc
 
