@@ -36,7 +36,8 @@ group = typer.Typer(
 def start(
     k: Annotated[int, typer.Option("--k", help="Number of questions with a valid verdict.")],
     method: Annotated[
-        str, typer.Option(metavar="M", help="How questions are chosen and the score estimated.")
+        str,
+        typer.Option(metavar="M", help="Step-by-step method, such as hspr, rasch-cat or mirt-cat."),
     ] = "hspr",
     benchmark: BenchmarkOption = None,
     family: Annotated[

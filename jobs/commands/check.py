@@ -48,8 +48,8 @@ def run(
     """Compare full runs with the estimates that fewer questions would have given.
 
     Each run is estimated from its own verdicts, under the newest calibration and
-    subsets whose data end before it: on the subsets' questions, and on those that
-    `hspr` would have asked, which takes about a second per run.
+    subsets whose data end before it: on the subsets' questions, and on those that each
+    step-by-step method would have asked, which takes about a second per run.
     """
     from jobs.app.app import start_app
     from jobs.estimating.checks import check_full_runs

@@ -1,7 +1,7 @@
 """Everything a night computes from its runs: fitted models, and residuals of every method."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -26,7 +26,7 @@ from recurring_eval.response_matrix import ResponseMatrix
 MIN_RUNS: Final = 4
 
 PARTS_AT_A_TIME: Final = 2
-"""Kinds of models fitted side by side, each with the residuals of its methods."""
+"""Fits and replays that a night works on side by side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +55,6 @@ class NightlyFit:
     described: tuple[str, ...]
     facts: dict[str, object]
     seconds: dict[str, float]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Part:
-    """One kind of model, or none, with the methods whose residuals need it alone."""
-
-    kind: ModelKind[Any] | None
-    methods: list[StepMethod]
-    model: object | None = None
-    without: str = ""
-    residuals: list[ReplayResidual] | None = None
 
 
 def fit_night(runs: CalibrationRuns, *, sizes: Sequence[int], seed: int) -> NightlyFit:
@@ -101,29 +90,31 @@ def fit_night(runs: CalibrationRuns, *, sizes: Sequence[int], seed: int) -> Nigh
             rasch = fit_rasch(matrix)
             held_out = held_out_log_likelihood(matrix, rng=generator(seed, "held-out"))
             rasch = replace(rasch, held_out_log_likelihood=held_out)
-        parts = _parts()
-        started = [pool.submit(_work, part, runs, rasch, sizes, seed, seconds) for part in parts]
+        kinds = model_kinds()
+        fits = {kind.name: pool.submit(_fit, kind, runs, seed, seconds) for kind in kinds}
+        steps = [method for method in checked_methods() if isinstance(method, StepMethod)]
+        replays = [
+            pool.submit(_step_residuals, method, runs, rasch, fits, sizes, seed, seconds)
+            for method in steps
+        ]
         with timed(seconds, "replay"):
             residuals = fixed_method_residuals(matrix, sizes, seed=seed)
-        for work in started:
-            work.result()
-    kinds = [(part.kind, part) for part in parts if part.kind is not None]
-    fitted = {kind.name: part.model for kind, part in kinds if part.model is not None}
-    without = {kind.name: part.without for kind, part in kinds if part.without}
+        for replay in replays:
+            residuals += replay.result()
+    calibration = _calibration(rasch, kinds, fits)
+    found = {kind.name: model for kind in kinds if (model := calibration.get(kind)) is not None}
     phrases = [
-        f"no {kind.title}: {part.without}" if part.model is None else kind.describe(part.model)
-        for kind, part in kinds
+        kind.describe(found[kind.name])
+        if kind.name in found
+        else f"no {kind.title}: {calibration.without[kind.name]}"
+        for kind in kinds
     ]
     return NightlyFit(
-        calibration=Calibration(rasch=rasch, fitted=fitted, without=without),
-        residuals=(*residuals, *(r for part in parts for r in part.residuals or ())),
+        calibration=calibration,
+        residuals=tuple(residuals),
         run_to_run_variance=_pair_variance(runs, rasch),
         described=tuple(phrase for phrase in phrases if phrase),
-        facts={
-            kind.name: kind.facts(runs, part.model)
-            for kind, part in kinds
-            if part.model is not None
-        },
+        facts={k.name: k.facts(runs, found[k.name]) for k in kinds if k.name in found},
         seconds=seconds,
     )
 
@@ -140,54 +131,50 @@ def fixed_method_residuals(
     ]
 
 
-def _parts() -> list[_Part]:
-    by_kind = {kind.name: _Part(kind=kind, methods=[]) for kind in model_kinds()}
-    without_kind = _Part(kind=None, methods=[])
-    for method in checked_methods():
-        if isinstance(method, StepMethod):
-            part = by_kind[method.models[0].name] if method.models else without_kind
-            part.methods.append(method)
-    return [*by_kind.values(), without_kind]
+def _fit(
+    kind: ModelKind[Any], runs: CalibrationRuns, seed: int, seconds: dict[str, float]
+) -> object:
+    """Fit one kind; NotEnoughDataError where the night is to do without."""
+    if runs.modes.get(kind.name) == OFF:
+        raise NotEnoughDataError(f'switched off by `{kind.name} = "{OFF}"`')
+    if runs.matrix.n_runs < kind.min_runs:
+        raise NotEnoughDataError(f"{runs.matrix.n_runs} runs, it needs {kind.min_runs}")
+    start = perf_counter()
+    model: object = kind.fit(runs, generator(seed, *kind.stream))
+    seconds[f"fit of {kind.name}"] = perf_counter() - start
+    return model
 
 
-def _work(
-    part: _Part,
+def _calibration(
+    rasch: RaschModel, kinds: Sequence[ModelKind[Any]], fits: Mapping[str, Future[object]]
+) -> Calibration:
+    """Wait for the fits of these kinds; the night goes on without one that failed."""
+    fitted: dict[str, object] = {}
+    without: dict[str, str] = {}
+    for kind in kinds:
+        try:
+            fitted[kind.name] = fits[kind.name].result()
+        except (FitError, NotEnoughDataError) as error:
+            without[kind.name] = str(error)
+    return Calibration(rasch=rasch, fitted=fitted, without=without)
+
+
+def _step_residuals(
+    method: StepMethod,
     runs: CalibrationRuns,
     rasch: RaschModel,
+    fits: Mapping[str, Future[object]],
     sizes: Sequence[int],
     seed: int,
     seconds: dict[str, float],
-) -> None:
-    """Fit a part's model and replay its methods."""
-    fitted: dict[str, object] = {}
-    if part.kind is not None:
-        with timed(seconds, f"fit of {part.kind.name}"):
-            _fit(part, part.kind, runs, seed)
-        if part.model is None:
-            del seconds[f"fit of {part.kind.name}"]
-        else:
-            fitted[part.kind.name] = part.model
-    like = Calibration(rasch=rasch, fitted=fitted)
-    part.residuals = []
-    for method in part.methods:
-        if part.model is None and part.kind is not None and not method.can_do_without:
-            continue
-        with timed(seconds, f"replay of {method.name}"):
-            rng = generator(seed, method.name, "replay")
-            part.residuals += step_residuals(runs, sizes, method, like=like, rng=rng)
-
-
-def _fit(part: _Part, kind: ModelKind[Any], runs: CalibrationRuns, seed: int) -> None:
-    n_runs = runs.matrix.n_runs
-    if runs.modes.get(kind.name) == OFF:
-        part.without = f'switched off by `{kind.name} = "{OFF}"`'
-    elif n_runs < kind.min_runs:
-        part.without = f"{n_runs} runs, it needs {kind.min_runs}"
-    else:
-        try:
-            part.model = kind.fit(runs, generator(seed, *kind.stream))
-        except (FitError, NotEnoughDataError) as error:
-            part.without = str(error)
+) -> list[ReplayResidual]:
+    """Replay a method once the models it needs are fitted; nothing where one is not there."""
+    calibration = _calibration(rasch, method.models, fits)
+    if not method.works_with(calibration):
+        return []
+    with timed(seconds, f"replay of {method.name}"):
+        rng = generator(seed, method.name, "replay")
+        return step_residuals(runs, sizes, method, like=calibration, rng=rng)
 
 
 def _pair_variance(runs: CalibrationRuns, model: RaschModel) -> float:

@@ -265,7 +265,7 @@ def _facts(night: Night, chosen: CalibrationWindow, fitted: NightlyFit) -> dict[
         "missing": dict(night.view.settings.missing),
         "run_to_run_variance": fitted.run_to_run_variance,
         "without": dict(fitted.calibration.without),
-        **fitted.facts,
+        "models": fitted.facts,
     }
 
 

@@ -112,7 +112,9 @@ def hspr_sources(night: NightData) -> HsprSources:
     if calibration is None or fitted is None:
         return HsprSources()
     model = fitted.model
-    facts = calibration.info.settings.get("hspr") or {}
+    settings = calibration.info.settings
+    # Nights before schema 6 kept them beside the settings.
+    facts = settings.get("models", settings).get(HSPR_SOURCES.name) or {}
     estimated = sorted(
         _estimates(night, [scored.run for scored in night.runs], by_hspr=True),
         key=lambda e: (e.run.started_at, e.run.run_key),

@@ -155,7 +155,7 @@ def test_its_diagnostics_name_the_sources_in_json_and_in_words(calibrated):
     found = document["diagnostics"]
     record = latest_night(calibrated)
     source_ids = record.fitted[HSPR_SOURCES].model.source_ids
-    assert found["configuration"] == record.info.settings["hspr"]["configuration"]
+    assert found["configuration"] == record.info.settings["models"]["hspr"]["configuration"]
     assert found["n_sources"] == len(source_ids)
     frame = verdict_table(calibrated)
     sources = frame[frame["run_id"].isin(source_ids)]

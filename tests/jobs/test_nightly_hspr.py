@@ -79,7 +79,7 @@ def test_later_runs_are_compared_with_their_full_score_under_earlier_sources(cal
 
 def test_average_needs_no_selection_and_the_facts_say_so(small):
     result = night(small)
-    facts = latest(small, "small").info.settings["hspr"]
+    facts = latest(small, "small").info.settings["models"]["hspr"]
     record = latest(small, "small")
     assert facts == {
         "mode": "average",
@@ -102,7 +102,7 @@ def test_staged_selects_one_of_the_published_settings_on_held_out_sources(small)
     (latent,) = record.fitted[HSPR_SOURCES].config.latent
     assert latent in LATENT_GRID
     assert record.fitted[HSPR_SOURCES].config.kappa in KAPPA_GRID
-    facts = record.info.settings["hspr"]
+    facts = record.info.settings["models"]["hspr"]
     assert (facts["mode"], facts["n_sources"], facts["held_out"]) == ("staged", 8, 8)
     assert 0 < facts["mae_pp"] < 25
     assert (
