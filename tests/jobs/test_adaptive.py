@@ -139,7 +139,7 @@ def test_questions_that_were_not_proposed_may_be_told(calibrated):
 
 def test_finish_stores_run_and_estimate_and_closes(calibrated):
     words = words_of_agent(calibrated)
-    state = live_through(calibrated, 6, words)
+    state = live_through(6, words)
     done = document("finish", "last", "--purpose", "candidate")
     assert set(done) >= KEYS
     assert (done["finished"], done["questions"], done["n_left"]) == (True, [], 0)

@@ -14,7 +14,6 @@ from reports.difficulty import DifficultyMap
 from reports.error_against_k import ErrorsByK
 from reports.listings import FlaggedQuestions, PublishedSubsets
 from reports.run_history import RunHistory
-from storage.calibrations.calibrations import latest_calibration
 from storage.calibrations.subsets import published_subsets
 from tests.jobs.command_line import one_error_line
 from tests.jobs.histories import (
@@ -22,6 +21,7 @@ from tests.jobs.histories import (
     BENCHMARK,
     command,
     covered,
+    latest_night,
     logs,
     night_of,
     only,
@@ -81,8 +81,8 @@ def test_difficulties_subsets_and_flags(calibrated):
     page = page_of(calibrated)
     good = covered(seen_until(calibrated, AS_OF))
     with reading(calibrated) as history:
-        model = latest_calibration(history, BENCHMARK, "main").model
         subsets = {r.subset.k: r for r in published_subsets(history, BENCHMARK, "main")}
+    model = latest_night(calibrated).fitted.rasch
     questions, flags = part(page, DifficultyMap).questions, part(page, FlaggedQuestions).flags
     assert [point.question_id for point in questions] == list(model.question_ids)
     for point, difficulty in zip(questions, model.difficulty, strict=True):
@@ -116,18 +116,13 @@ def test_difficulties_subsets_and_flags(calibrated):
 def test_errors_come_from_replay_and_from_checks(checkable):
     page = page_of(checkable)
     points = part(page, ErrorsByK).points
-    with reading(checkable) as history:
-        residuals = latest_calibration(history, BENCHMARK, "main").residuals
-    names = {
-        "stratified+gpirt": "stratified+gpirt",
-        "stratified+weighted": "stratified",
-        "hspr": "hspr",
-    }
+    residuals = latest_night(checkable).residuals
+    names = {"stratified+gpirt", "stratified+weighted", "hspr", "rasch-cat", "mirt-cat"}
     assert {(p.source, p.method, p.k) for p in points} == {
         ("replay", name, k) for name in names for k in (20, 40)
     }
     for point in points:
-        mine = [r.error for r in residuals if (r.method, r.k) == (names[point.method], point.k)]
+        mine = [r.error for r in residuals if (r.method, r.k) == (point.method, point.k)]
         assert point.mae_pp == pytest.approx(100 * np.mean(np.abs(mine)))
         assert (point.bias_pp, point.n) == (pytest.approx(100 * np.mean(mine)), len(mine))
     assert {error.last_run_error_pp for error in page.headline.errors} == {None}

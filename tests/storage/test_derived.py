@@ -147,9 +147,7 @@ def test_calibration_without_further_models_reads_back(history: History, runs: l
     record = calibration(history, runs, models={}, residuals=(), settings=why)
     found = loaded(history, save(history, record))
     assert (found.fitted.fitted, found.residuals, found.info.settings) == ({}, (), why)
-    with pytest.raises(
-        NotEnoughDataError, match=r"no multidimensional model \(6 runs, it needs 80"
-    ):
+    with pytest.raises(NotEnoughDataError, match=r"no M2PL \(6 runs, it needs 80"):
         found.fitted[MIRT]
     with pytest.raises(InputError, match="no calibration 77"):
         calibration_by_id(history, 77)

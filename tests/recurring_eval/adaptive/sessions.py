@@ -1,4 +1,4 @@
-"""Sessions of an adaptive rule on a given model, with the rule's own ability prior or another."""
+"""Sessions of an adaptive rule on a given model."""
 
 import dataclasses
 
@@ -8,15 +8,13 @@ from numpy.typing import ArrayLike
 from recurring_eval.adaptive import choose_by_information, choose_d_optimal
 from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.methods.calibration import Calibration
-from recurring_eval.methods.cat import STANDARD_PRECISION, AdaptiveTest
+from recurring_eval.methods.cat import AdaptiveTest
 from recurring_eval.methods.mirt_cat import MIRT, MIRT_CAT, model_of
 from recurring_eval.methods.session import Session
 from recurring_eval.validation import order_by_id
 from tests.rasch_models import make_model
 
 RULES = {"rasch-cat": choose_by_information, "mirt-cat": choose_d_optimal}
-PRIORS = {"rasch-cat": {"prior_mean": 0.0, "prior_precision": STANDARD_PRECISION}, "mirt-cat": {}}
-"""Ability prior of each; where there is none, the model's."""
 
 
 def calibration_of(model: RaschModel | MirtModel) -> Calibration:
@@ -33,10 +31,10 @@ def start_session(
     rule: str,
     k: int,
     tie_order: ArrayLike | None = None,
-    **prior: float,
+    standard_prior: bool = False,
 ) -> Session:
     """Begin a session; equally good questions are asked in the order of their ids."""
-    test = AdaptiveTest(model_of=model_of, choose=RULES[rule], **PRIORS[rule] | prior)
+    test = AdaptiveTest(model_of=model_of, choose=RULES[rule], standard_prior=standard_prior)
     if tie_order is None:
         tie_order = np.argsort(order_by_id(model.question_ids))
     return Session(

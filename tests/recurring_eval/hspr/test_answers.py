@@ -12,7 +12,7 @@ from recurring_eval.hspr import AVERAGE, score_answers
 from recurring_eval.hspr.answers import expected_score
 from recurring_eval.hspr.group_rates import Outcome
 from recurring_eval.hspr.posterior import NodePosterior, log_likelihood
-from tests.recurring_eval.hspr.builders import config_of, model_of_groups
+from tests.recurring_eval.hspr.builders import config_of, model_of_groups, place
 from tests.reference.hspr_runs import run_hspr, start_session
 
 N = 40
@@ -127,7 +127,7 @@ def test_hundreds_of_trials_of_a_question_overflow_nowhere():
     one.observe(Outcome(2, 100.0, 150.0))
     other = NodePosterior(model, config_of(2, 1.0, double_precision=True), n_nodes=64)
     other.count(Outcome(2, 100.0, 150.0))
-    other.place(nodes, prior)
+    place(other, nodes, prior)
     assert one.weights == pytest.approx(other.weights, rel=1e-8, abs=1e-300)
     passes, asked = np.zeros(N, dtype=int), np.zeros(N, dtype=int)
     passes[3], asked[3] = 10_000, 30_000

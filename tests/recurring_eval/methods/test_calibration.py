@@ -28,7 +28,7 @@ def test_a_calibration_has_the_models_that_were_fitted() -> None:
     assert found.has([GPIRT])
     assert not found.has([GPIRT, MIRT])
     assert (found.question_ids, found.n_questions) == (MODEL.question_ids, 12)
-    with pytest.raises(NotEnoughDataError, match=r"no multidimensional model \(12 of 80 runs\)"):
+    with pytest.raises(NotEnoughDataError, match=r"no M2PL \(12 of 80 runs\)"):
         found[MIRT]
     with pytest.raises(NotEnoughDataError, match="they were not fitted"):
         Calibration(rasch=MODEL)[GPIRT]

@@ -53,9 +53,9 @@ class Drawing:
     def fit(self, source, rng):
         self.n_fits += 1
         self.fitted = rng.random() if self.draws_in_fit else 0.0
-        return self
+        return self.score
 
-    def score(self, targets, k, *, rng):
+    def score(self, targets, k, rng):
         stream = rng.spawn(1)[0] if self.spawns else rng
         value = stream.random() if self.draws_when_asked else 0.25
         return Scored(
