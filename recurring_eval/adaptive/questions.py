@@ -225,8 +225,9 @@ def replay_sessions(
     choose: Choose,
     ks: Sequence[int],
     population: ArrayLike | None = None,
+    per_round: int = 1,
 ) -> ReplayedSessions:
-    """Do what sessions that ask one question a round would, for many runs and ks at once.
+    """Do what sessions that ask in rounds would, for many runs and ks at once.
 
     A session's choices do not depend on its k, so one pass serves every k. Each
     run is computed by itself.
@@ -242,6 +243,8 @@ def replay_sessions(
         Valid verdicts after which to estimate.
     population : array_like of bool, shape (m, n), optional
         Questions each score is the mean of; by default the run's valid ones.
+    per_round : int, optional
+        Questions chosen together; a round ends at each k.
 
     Returns
     -------
@@ -274,7 +277,8 @@ def replay_sessions(
         )
 
     at_k: dict[int, Scores] = {}
-    for n in range(max(ks) + 1):
+    n = 0
+    while True:
         if n in ks:
             at_k[n] = estimates_after(n)
         rows = np.flatnonzero(available.any(axis=1))
@@ -283,10 +287,14 @@ def replay_sessions(
         theta, information = posterior_of(
             questions, asked[rows, :n], asked_passes[rows, :n], asked_trials[rows, :n]
         )
-        chosen = choose(questions, theta, information, available[rows], 1)[:, 0]
-        available[rows, chosen] = False
-        asked[rows, n] = chosen
-        asked_passes[rows, n], asked_trials[rows, n] = passed[rows, chosen], tried[rows, chosen]
+        fewest_left = int(available[rows].sum(axis=1).min())
+        size = min(per_round, min(k for k in ks if k > n) - n, fewest_left)
+        chosen = choose(questions, theta, information, available[rows], size)
+        at, steps = rows[:, np.newaxis], np.arange(n, n + size)
+        available[at, chosen] = False
+        asked[at, steps] = chosen
+        asked_passes[at, steps], asked_trials[at, steps] = passed[at, chosen], tried[at, chosen]
+        n += size
     final = estimates_after(max(ks))
     return ReplayedSessions(
         asked=np.where(asked_trials > 0, questions.order[asked], -1),

@@ -27,6 +27,9 @@ Model = RaschModel | MirtModel
 STANDARD_PRECISION: Final = ABILITY_SD**-2
 """Of the ability prior that calibrations are fitted with, N(0, I)."""
 
+COARSE_ROUND: Final = 5
+"""Questions chosen together while nights measure residuals, at a quarter of the cost."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveTest:
@@ -42,11 +45,14 @@ class AdaptiveTest:
         Whether a run's abilities have the papers' prior N(0, I), or the model's own, weak and
         around recent runs. Under a Rasch model it is always the standard one: questions far from
         the ability do not follow equal slopes, and the prior makes up for part of it.
+    per_round : int
+        Questions that replays choose together.
     """
 
     model_of: Callable[[Calibration], Model]
     choose: Choose
     standard_prior: bool = False
+    per_round: int = 1
 
     def begin(self, calibration: Calibration, order: NDArray[np.intp]) -> Asking:
         """Start to ask a run."""
@@ -83,7 +89,13 @@ class AdaptiveTest:
         (order,) = orders
         questions = self._questions(calibration, order)
         replayed = replay_sessions(
-            questions, passes, trials, choose=self.choose, ks=ks, population=population
+            questions,
+            passes,
+            trials,
+            choose=self.choose,
+            ks=ks,
+            population=population,
+            per_round=self.per_round,
         )
         found = []
         for k, scores in zip(ks, replayed.estimates, strict=True):

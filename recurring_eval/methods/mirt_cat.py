@@ -10,7 +10,7 @@ from recurring_eval.calibration.mirt import refit_mirt
 from recurring_eval.calibration.mirt_selection import select_mirt
 from recurring_eval.calibration.models import MirtModel, RaschModel
 from recurring_eval.methods.calibration import Arrays, Calibration, ModelKind
-from recurring_eval.methods.cat import AdaptiveTest
+from recurring_eval.methods.cat import COARSE_ROUND, AdaptiveTest
 from recurring_eval.methods.replayed import ReplayMethod
 from recurring_eval.methods.steps import StepMethod
 
@@ -96,6 +96,7 @@ MIRT_CAT: Final = StepMethod(
     begin=_TEST.begin,
     score=_TEST.score,
     replay=_TEST.replay,
+    replay_coarsely=replace(_TEST, per_round=COARSE_ROUND).replay,
     models=(MIRT,),
     can_do_without=True,
 )

@@ -1,9 +1,10 @@
 """`rasch-cat`: the question whose verdict the Rasch model is least certain of."""
 
+from dataclasses import replace
 from typing import Final
 
 from recurring_eval.adaptive import choose_by_information
-from recurring_eval.methods.cat import AdaptiveTest
+from recurring_eval.methods.cat import COARSE_ROUND, AdaptiveTest
 from recurring_eval.methods.steps import StepMethod
 
 _TEST: Final = AdaptiveTest(
@@ -18,4 +19,5 @@ RASCH_CAT: Final = StepMethod(
     begin=_TEST.begin,
     score=_TEST.score,
     replay=_TEST.replay,
+    replay_coarsely=replace(_TEST, per_round=COARSE_ROUND).replay,
 )

@@ -91,6 +91,8 @@ class StepMethod:
         Scores of an `Evidence`, whoever chose its questions.
     replay : ReplaySteps
         Of many recorded runs; see `replay_one_by_one`.
+    replay_coarsely : ReplaySteps or None
+        A quicker replay that nights measure residuals by; None is `replay`.
     models : tuple of ModelKind
         What it needs beside the Rasch model.
     can_do_without : bool
@@ -109,6 +111,7 @@ class StepMethod:
     begin: Callable[[Calibration, NDArray[np.intp]], Asking]
     score: Callable[[Evidence], Scores]
     replay: ReplaySteps
+    replay_coarsely: ReplaySteps | None = None
     models: tuple[ModelKind[Any], ...] = ()
     can_do_without: bool = False
     aliases: tuple[str, ...] = ()

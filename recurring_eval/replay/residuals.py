@@ -128,7 +128,8 @@ def step_residuals(
     chosen = np.array(evenly_spaced(n_later, min(MAX_TARGETS, n_later))) + n_earlier
     targets = ordered.matrix.select_runs(chosen)
     valid = targets.trials > 0
-    replayed = method.replay(
+    replay = method.replay_coarsely or method.replay
+    replayed = replay(
         calibration,
         targets.passes,
         targets.trials,

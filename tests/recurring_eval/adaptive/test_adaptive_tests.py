@@ -125,6 +125,29 @@ def test_replay_asks_what_sessions_ask_step_by_step(rule):
             assert estimates.ability[row].n_observed == scores.ability[0].n_observed
 
 
+@every_rule
+def test_replay_in_rounds_asks_what_sessions_ask_in_rounds(rule):
+    model = model_for(rule, n=40)
+    rng = np.random.default_rng(8)
+    trials = np.ones((5, 40), dtype=int)
+    passes = rng.binomial(1, 0.6, (5, 40))
+    prior = {"prior_mean": 0.0, "prior_precision": 1.0} if rule == "rasch-cat" else {}
+    replayed = replay_sessions(
+        askable_questions(model, **prior),
+        passes,
+        trials,
+        choose=RULES[rule],
+        ks=(10, 27),
+        per_round=4,
+    )
+    for row in range(5):
+        verdicts = {q: (int(s), 1) for q, s in zip(model.question_ids, passes[row], strict=True)}
+        session = run_session(start_session(model, rule=rule, k=10), verdicts, n=4)
+        first = [model.question_ids[j] for j in replayed.asked[row][:10]]
+        assert first == [model.question_ids[j] for j, _, _ in session.answers]
+        assert len(set(replayed.asked[row].tolist())) == 27
+
+
 def test_model_sd_is_the_spread_of_scores_drawn_from_the_posterior():
     rng = np.random.default_rng(5)
     model = dataclasses.replace(random_mirt_model(60, 2, rng), prior_precision=1.0)
