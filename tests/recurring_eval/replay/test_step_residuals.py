@@ -123,6 +123,9 @@ def test_the_order_of_the_runs_is_irrelevant(matrix, method):
 @every_method
 def test_a_residual_is_that_of_a_session_under_the_earlier_half(matrix, method):
     few = matrix.select_runs(slice(matrix.n_runs - 20, None))
+    if method.replay_coarsely:
+        # A session learns of a missing verdict when its round has been asked, a replay before.
+        few = replace(few, trials=np.maximum(few.trials, 1))
     found = residuals(few, method, (7,))
     rng = np.random.default_rng(1)
     earlier = CalibrationRuns(matrix=few).earlier_half()
