@@ -131,7 +131,7 @@ def caching_sweep(seed):
         for day, window in windows.items():
             today = days == day
             cached = build_cache(window, epsilon=float(epsilon))
-            fraction[today] = cached.execution_fraction
+            fraction[today] = 1.0 - cached.cached.mean()
             estimate[today] = cache_score(cached, test.passes[today], test.trials[today])
         fractions.append(fraction.mean())
         errors.append(100 * np.abs(estimate - truth).mean())
